@@ -1,0 +1,193 @@
+package targets
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Driver is one kind of target: what `contend targets` shows, and how a URL
+// becomes a Target.
+type Driver struct {
+	Name       string
+	Schemes    []string
+	Form       string // the URL's form
+	Example    string
+	Summary    string
+	Parameters []Parameter
+	Answers    []Answer // how replies are sorted into outcomes
+	open       func(*url.URL) (Target, error)
+}
+
+// Parameter is one key of a URL's query.
+type Parameter struct {
+	Name    string
+	Default string
+	Meaning string  // "": passed on to the store's own client as it is
+	Values  []Value // empty: free form, checked by the driver
+}
+
+// Value is one value that a parameter can take. For a strategy, Losers are the
+// codes that its refused writes carry.
+type Value struct {
+	Name     string
+	Argument string // what may follow after "=", e.g. "SHARE"; "": nothing may
+	Meaning  string
+	Losers   []string
+}
+
+// Drivers lists every kind of target.
+func Drivers() []Driver {
+	return []Driver{simDriver(), redisDriver(), postgresDriver()}
+}
+
+// Open parses a target URL. It sends nothing; an unknown scheme or parameter is
+// a *UsageError that lists what there is.
+func Open(raw string) (Target, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, usagef("target %q is not a URL: see `contend targets`", Redact(raw))
+	}
+	var schemes []string
+	for _, d := range Drivers() {
+		if slices.Contains(d.Schemes, u.Scheme) {
+			if err := d.check(u); err != nil {
+				return nil, err
+			}
+			return d.open(u)
+		}
+		schemes = append(schemes, d.Schemes...)
+	}
+	return nil, usagef("target %q: unknown scheme %q; there are %s (see `contend targets`)",
+		Redact(raw), u.Scheme, strings.Join(schemes, ", "))
+}
+
+func (d Driver) check(u *url.URL) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return usagef("target %q: the part after ? cannot be read: %v", Redact(u.String()), err)
+	}
+	names := make([]string, 0, len(query))
+	for name := range query {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		i := slices.IndexFunc(d.Parameters, func(p Parameter) bool { return p.Name == name })
+		if i < 0 {
+			return usagef("target %q: unknown parameter %q; %s takes %s", Redact(u.String()), name, d.Name, d.names())
+		}
+		if len(query[name]) > 1 {
+			return usagef("target %q: parameter %q is given more than once", Redact(u.String()), name)
+		}
+		if err := d.Parameters[i].check(query.Get(name)); err != nil {
+			return usagef("target %q: %v", Redact(u.String()), err)
+		}
+	}
+	return nil
+}
+
+func (d Driver) names() string {
+	if len(d.Parameters) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, p := range d.Parameters {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p Parameter) check(value string) error {
+	if len(p.Values) == 0 {
+		return nil
+	}
+	var names []string
+	for _, v := range p.Values {
+		name, _, argued := strings.Cut(value, "=")
+		if v.Name == name && (!argued || v.Argument != "") {
+			return nil
+		}
+		if v.Argument != "" {
+			v.Name += "[=" + v.Argument + "]"
+		}
+		names = append(names, v.Name)
+	}
+	return fmt.Errorf("%s=%q is not one of %s", p.Name, value, strings.Join(names, ", "))
+}
+
+// param gives the value of a parameter, or its default.
+func (d Driver) param(u *url.URL, name string) string {
+	if v := u.Query().Get(name); v != "" {
+		return v
+	}
+	for _, p := range d.Parameters {
+		if p.Name == name {
+			return p.Default
+		}
+	}
+	panic("targets: " + d.Name + " has no parameter " + name)
+}
+
+const masked = "xxxxx"
+
+var secretParameters = []string{"password", "sslpassword", "token", "secret"}
+
+// Redact masks the password and the secret parameters of a URL. What cannot be
+// parsed is masked from the scheme on, since nobody can tell what is in it.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		scheme, _, _ := strings.Cut(raw, ":")
+		return scheme + ":" + masked
+	}
+	if _, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(u.User.Username(), masked)
+	}
+	q := u.Query()
+	for _, name := range secretParameters {
+		if q.Has(name) {
+			q.Set(name, masked)
+			u.RawQuery = q.Encode()
+		}
+	}
+	return u.String()
+}
+
+// redactError masks the secrets of u in an error's text, keeping its chain.
+func redactError(err error, u *url.URL) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, secret := range secrets(u) {
+		text = strings.ReplaceAll(text, secret, masked)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &redactedError{text, err}
+}
+
+func secrets(u *url.URL) []string {
+	var all []string
+	if password, ok := u.User.Password(); ok && password != "" {
+		all = append(all, password, url.QueryEscape(password), url.PathEscape(password))
+	}
+	for _, name := range secretParameters {
+		if v := u.Query().Get(name); v != "" {
+			all = append(all, v, url.QueryEscape(v))
+		}
+	}
+	return all
+}
+
+type redactedError struct {
+	text  string
+	cause error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.cause }

@@ -1,0 +1,148 @@
+// Package targets is the contract between contend and a store, and the stores
+// it comes with.
+//
+// A Target is a store; a Session on it is one contender's own connection and
+// answers one Op at a time with a Reply. Nothing in this package retries.
+package targets
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind says what an Op does.
+type Kind string
+
+const (
+	Read   Kind = "read"   // with the store's strongest read
+	Write  Kind = "write"  // under Op.If
+	Delete Kind = "delete" // unconditional; deleting what is absent is OK
+)
+
+// Guard names what a condition compares.
+type Guard string
+
+const (
+	Unguarded Guard = ""
+	IfAbsent  Guard = "absent"  // the key must not exist
+	IfVersion Guard = "version" // the record must be at the version that Condition tells
+)
+
+// Condition is what must hold for a Write to be applied. The zero Condition
+// always holds.
+type Condition struct {
+	Guard Guard `json:"guard"`
+	// Counter is the Record.Version that the record must have; for IfVersion,
+	// on stores that compare a field of the record.
+	Counter int64 `json:"counter"`
+	// Version is the store's own version as an earlier Reply told it; for
+	// IfVersion, on stores that compare that.
+	Version string `json:"version,omitempty"`
+}
+
+// Record is what a key holds: fixed columns that every store can declare in
+// advance.
+type Record struct {
+	Token     string          `json:"token"`   // unique to the write
+	Version   int64           `json:"version"` // our own counter
+	UpdatedAt time.Time       `json:"updated_at,omitzero"`
+	ExpiresAt time.Time       `json:"expires_at,omitzero"` // enforced by the application, not by the store
+	Body      json.RawMessage `json:"body,omitempty"`
+}
+
+// Op is one request. Its JSON form is contend.op/1: field names as tagged,
+// durations in whole milliseconds, times in RFC 3339.
+type Op struct {
+	Kind Kind
+	Key  string
+	// Home is the guard that the key's records are written under, for stores
+	// that keep them in different places: a plain key of Forge KVS can carry no
+	// version condition, an entity can. All ops on one key name the same Home.
+	Home  Guard
+	Value Record    // what Write stores
+	If    Condition // of a Write
+	TTL   time.Duration
+}
+
+type opJSON struct {
+	Kind  Kind       `json:"kind"`
+	Key   string     `json:"key"`
+	Home  Guard      `json:"home,omitempty"`
+	Value *Record    `json:"value,omitempty"`
+	If    *Condition `json:"if,omitempty"`
+	TTL   int64      `json:"ttl_ms,omitempty"`
+}
+
+// MarshalJSON writes the contend.op/1 form; a value is written for Write only.
+func (o Op) MarshalJSON() ([]byte, error) {
+	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds()}
+	if o.Kind == Write {
+		j.Value = &o.Value
+	}
+	if o.If.Guard != Unguarded {
+		j.If = &o.If
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads the contend.op/1 form.
+func (o *Op) UnmarshalJSON(b []byte) error {
+	var j opJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond}
+	if j.Value != nil {
+		o.Value = *j.Value
+	}
+	if j.If != nil {
+		o.If = *j.If
+	}
+	return nil
+}
+
+// Outcome is what a reply means for the question whether the op was applied.
+type Outcome string
+
+const (
+	OK          Outcome = "ok"          // applied, or read
+	Conflict    Outcome = "conflict"    // the guard refused: exists, wrong version, 0 rows
+	Aborted     Outcome = "aborted"     // certainly no effect, for contention; no proof that anyone won
+	Missing     Outcome = "missing"     // a read of a key that is not there
+	Throttled   Outcome = "throttled"   // refused for a quota; never reached the guard
+	Invalid     Outcome = "invalid"     // the request itself is wrong
+	NotSent     Outcome = "not-sent"    // certainly not applied: the whole request never left us
+	Unknown     Outcome = "unknown"     // may have been applied
+	Unsupported Outcome = "unsupported" // the store has no such thing; nothing was sent
+	Unmapped    Outcome = "unmapped"    // an answer that the target's table has no row for
+)
+
+// Served tells whether the store dealt with the request: it did not for one
+// that got no answer, was throttled or was wrong.
+func (o Outcome) Served() bool {
+	switch o {
+	case OK, Conflict, Aborted, Missing, Unmapped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reply is what came back, in the store's own words and sorted into an Outcome.
+type Reply struct {
+	Outcome Outcome `json:"outcome"`
+	Code    string  `json:"code,omitempty"`    // KEY_CONFLICT, 23505, nil, "0 rows": from a fixed set, never free text
+	Status  int     `json:"status,omitempty"`  // HTTP or protocol status; 0 where the store has none
+	Message string  `json:"message,omitempty"` // free text, for the reader
+	Record  Record  `json:"record,omitzero"`   // of a Read that is OK
+	Version string  `json:"version,omitempty"` // the store's own version, after writes too where it tells; opaque
+	// Expires is the expiry as the store granted it, where it tells.
+	Expires time.Time `json:"expires,omitzero"`
+	// Attempts is how often the request went out. With more than one a refusal
+	// is doubtful: the client may have lost to itself.
+	Attempts int `json:"attempts,omitempty"`
+	// Sent is when the last byte of the request was handed to the kernel, with
+	// the monotonic clock; zero where the driver cannot tell.
+	Sent  time.Time `json:"-"`
+	Trace string    `json:"trace,omitempty"` // the vendor's request id, for the bug report
+}

@@ -1,0 +1,475 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+func postgresDriver() Driver {
+	d := Driver{
+		Name: "postgres", Schemes: []string{"postgres", "postgresql"},
+		Form:    "postgres://[user:password@]host[:5432]/database",
+		Example: "postgres://contend@127.0.0.1:5432/postgres?sslmode=disable&create=unique-violation",
+		Summary: "PostgreSQL. A key is a row of the table contend_records, which is made where it is missing.",
+		Parameters: []Parameter{
+			{Name: "create", Default: "on-conflict", Meaning: "how create-if-absent is done", Values: []Value{
+				{Name: "on-conflict", Meaning: "INSERT with ON CONFLICT DO NOTHING", Losers: []string{"0 rows"}},
+				{Name: "unique-violation", Meaning: "INSERT", Losers: []string{"23505"}},
+				{Name: "serializable", Meaning: "SELECT, then INSERT, in a SERIALIZABLE transaction", Losers: []string{"exists", "23505", "40001"}}}},
+			{Name: "cas", Default: "where", Meaning: "how a write on a version is done", Values: []Value{
+				{Name: "where", Meaning: "UPDATE with the version in its WHERE", Losers: []string{"0 rows"}},
+				{Name: "repeatable-read", Meaning: "SELECT, compare, then UPDATE, in a REPEATABLE READ transaction", Losers: []string{"stale", "40001"}},
+				{Name: "serializable", Meaning: "SELECT, compare, then UPDATE, in a SERIALIZABLE transaction", Losers: []string{"stale", "40001"}}}},
+		},
+		Answers: postgresAnswers,
+		open:    openPostgres,
+	}
+	for _, name := range []string{"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey",
+		"sslpassword", "sslsni", "sslnegotiation", "channel_binding", "require_auth", "connect_timeout", "target_session_attrs",
+		"application_name", "options"} {
+		d.Parameters = append(d.Parameters, Parameter{Name: name, Meaning: "as PostgreSQL's own clients take it"})
+	}
+	return d
+}
+
+const (
+	postgresMeasured = "measured on PostgreSQL 15"
+	postgresManual   = "PostgreSQL manual, appendix A"
+)
+
+// postgresAnswers: a code is an SQLSTATE, or the name of what refused a write:
+// "0 rows", or what a SELECT showed first ("exists", "stale"). An SQLSTATE that
+// ends in 000 stands for the rest of its class too, as in the SQL standard.
+var postgresAnswers = []Answer{
+	{Code: "0 rows", Outcome: Conflict, Source: postgresMeasured},
+	{Code: "exists", Outcome: Conflict, Source: postgresMeasured},
+	{Code: "stale", Outcome: Conflict, Source: postgresMeasured},
+	{Code: "23505", Outcome: Conflict, Source: postgresMeasured},
+	{Code: "40001", Outcome: Aborted, Source: postgresMeasured},
+	{Code: "40P01", Outcome: Aborted, Source: postgresManual + ": deadlock"},
+	{Code: "55P03", Outcome: Aborted, Source: postgresMeasured + ": the holder of the lock may yet roll back"},
+	{Code: "40003", Outcome: Unknown, Source: postgresManual + ": completion unknown"},
+	{Code: "57014", Outcome: Unknown, Source: postgresManual + ": cancelled after it was sent"},
+	{Code: "57P01", Outcome: Unknown, Source: postgresManual + ": the connection is ended"},
+	{Code: "57P02", Outcome: Unknown, Source: postgresManual + ": the connection is ended"},
+	{Code: "57P03", Outcome: Unknown, Source: postgresManual + ": the connection is ended"},
+	{Code: "57P05", Outcome: Unknown, Source: postgresManual + ": the connection is ended"},
+	{Code: "25P03", Outcome: Unknown, Source: postgresManual + ": the connection is ended"},
+	{Code: "08000", Outcome: Unknown, Source: postgresManual + ": connection exceptions"},
+	{Code: "53300", Outcome: Invalid, Source: postgresManual + ": too many connections"},
+	{Code: "0A000", Outcome: Invalid, Source: postgresManual + ": not supported"},
+	{Code: "22000", Outcome: Invalid, Source: postgresManual + ": data exceptions"},
+	{Code: "25000", Outcome: Invalid, Source: postgresManual + ": transaction states, as read only"},
+	{Code: "28000", Outcome: Invalid, Source: postgresManual + ": authorization"},
+	{Code: "3D000", Outcome: Invalid, Source: postgresManual + ": no such database"},
+	{Code: "3F000", Outcome: Invalid, Source: postgresManual + ": no such schema"},
+	{Code: "42000", Outcome: Invalid, Source: postgresManual + ": syntax and access rules"},
+	{Code: "54000", Outcome: Invalid, Source: postgresManual + ": program limits, as an index row's size"},
+}
+
+func postgresOutcome(code string) Outcome {
+	outcome := outcomeOf(postgresAnswers, code, 0)
+	if outcome == Unmapped && len(code) == len("00000") {
+		return outcomeOf(postgresAnswers, code[:2]+"000", 0)
+	}
+	return outcome
+}
+
+const createTable = `create table if not exists contend_records (
+	key text primary key, token text not null, version bigint not null,
+	updated_at timestamptz, expires_at timestamptz, body jsonb)`
+
+const insertRecord = `insert into contend_records (key, version, token, updated_at, expires_at, body) values ($1, $2, $3, $4, $5, $6)`
+
+// postgresStatements are prepared when a session is opened, so that each is one
+// round trip.
+var postgresStatements = []struct{ name, sql string }{
+	{"read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
+	{"version", `select version from contend_records where key = $1`},
+	{"delete", `delete from contend_records where key = $1`},
+	{"insert", insertRecord},
+	{"claim", insertRecord + ` on conflict do nothing`},
+	{"put", insertRecord + ` on conflict (key) do update set version = excluded.version, token = excluded.token,
+		updated_at = excluded.updated_at, expires_at = excluded.expires_at, body = excluded.body`},
+	{"update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = $5, body = $6
+		where key = $1 and version = $2`},
+}
+
+type postgresTarget struct {
+	url         *url.URL
+	config      *pgx.ConnConfig
+	create, cas string
+	server      string
+	lockTimeout time.Duration // 0: none
+}
+
+func openPostgres(u *url.URL) (Target, error) {
+	if u.Opaque != "" {
+		return nil, usagef("target %q names no host; the form is %s", Redact(u.String()), postgresDriver().Form)
+	}
+	// What is left for pgx must not be encoded anew: there, "+" is no space.
+	pairs := slices.DeleteFunc(strings.Split(u.RawQuery, "&"), func(pair string) bool {
+		return strings.HasPrefix(pair, "create=") || strings.HasPrefix(pair, "cas=")
+	})
+	theirs := *u
+	theirs.RawQuery = strings.Join(pairs, "&")
+	config, err := pgx.ParseConfig(theirs.String())
+	if err != nil {
+		return nil, usagef("target %q: %v", Redact(u.String()), redactError(err, u))
+	}
+	return &postgresTarget{url: u, config: config,
+		create: postgresDriver().param(u, "create"), cas: postgresDriver().param(u, "cas")}, nil
+}
+
+func (t *postgresTarget) Describe() Description {
+	d := Description{Kind: "postgres", URL: Redact(t.url.String()), Server: t.server,
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, CountsWrites: true, SentBy: "kernel-write"}
+	if t.lockTimeout > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf(
+			"a request waits for another's lock for %s at most (lock_timeout, 80 %% of the request's timeout), then it is aborted with 55P03",
+			t.lockTimeout))
+	}
+	return d
+}
+
+func (t *postgresTarget) Prepare(ctx context.Context, needs Needs) error {
+	t.lockTimeout = (needs.Timeout * 8 / 10).Truncate(time.Millisecond)
+	s, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var version string
+	if err := s.conn.QueryRow(ctx, `select version()`).Scan(&version); err != nil {
+		return t.explain(err)
+	}
+	t.server = postgresServer(version)
+	if err := t.checkConnections(ctx, s.conn, needs.Sessions); err != nil {
+		return err
+	}
+	return t.ensureTable(ctx, s.conn)
+}
+
+// postgresServer takes name and version out of what version() tells, such as
+// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by …".
+func postgresServer(version string) string {
+	version, _, _ = strings.Cut(version, " (")
+	version, _, _ = strings.Cut(version, " on ")
+	return version
+}
+
+// checkConnections refuses a run whose sessions the server has no room for. Our
+// own connection, which asks, is closed before theirs are opened.
+func (t *postgresTarget) checkConnections(ctx context.Context, conn *pgx.Conn, sessions int) error {
+	var most, reserved, used int
+	err := conn.QueryRow(ctx, `select current_setting('max_connections')::int,
+		current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0),
+		(select count(*) from pg_stat_activity where datid is not null and pid <> pg_backend_pid()
+			and coalesce(backend_type, 'client backend') = 'client backend')`).Scan(&most, &reserved, &used)
+	if err != nil {
+		return t.explain(err)
+	}
+	if free := most - reserved - used; free < sessions {
+		return fmt.Errorf("%s has room for %d more connections (max_connections %d, reserved %d, in use %d), but the run needs %d:"+
+			" lower the number of contenders, raise max_connections, or close other clients",
+			Redact(t.url.String()), max(free, 0), most, reserved, used, sessions)
+	}
+	return nil
+}
+
+// ensureTable asks first, since a user who may use the table need not be
+// allowed to create one.
+func (t *postgresTarget) ensureTable(ctx context.Context, conn *pgx.Conn) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, `select to_regclass('contend_records') is not null`).Scan(&exists); err != nil {
+		return t.explain(err)
+	}
+	if exists {
+		return nil
+	}
+	_, err := conn.Exec(ctx, createTable)
+	switch sqlState(err) {
+	case "23505", "42P07": // another process created it at the same moment
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot create the table contend_records: create it by hand or use a user who may: %w",
+			Redact(t.url.String()), redactError(err, t.url))
+	}
+	return nil
+}
+
+// sqlState is "" for an error that the server did not send.
+func sqlState(err error) string {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return ""
+}
+
+func (t *postgresTarget) Open(ctx context.Context, _ int) (Session, error) {
+	s, err := t.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range postgresStatements {
+		if _, err := s.conn.Prepare(ctx, statement.name, statement.sql); err != nil {
+			s.Close()
+			return nil, t.explain(err)
+		}
+	}
+	return s, nil
+}
+
+// connect opens a connection whose lone statements run at READ COMMITTED,
+// whatever the server's default is.
+func (t *postgresTarget) connect(ctx context.Context) (*postgresSession, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	s := &postgresSession{target: t}
+	config, connected := t.config.Copy(), false
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if connected {
+			// To cancel a statement, pgx connects anew: no request of ours.
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		return s.clock.dial(ctx, network, address)
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	s.conn, connected = conn, true
+	settings := fmt.Sprintf(`set default_transaction_isolation = 'read committed'; set lock_timeout = %d`, t.lockTimeout.Milliseconds())
+	if _, err := s.conn.Exec(ctx, settings); err != nil {
+		s.Close()
+		return nil, t.explain(err)
+	}
+	return s, nil
+}
+
+// explain says what to do about an error outside of Do.
+func (t *postgresTarget) explain(err error) error {
+	name, code, err := Redact(t.url.String()), sqlState(err), redactError(err, t.url)
+	switch {
+	case code == "":
+		return fmt.Errorf("cannot reach %s: is the server running, and are host, port and sslmode right: %w", name, err)
+	case code == "53300":
+		return fmt.Errorf("%s has no connection left: lower the number of contenders, or raise max_connections: %w", name, err)
+	case code[:2] == "28" || code == "3D000":
+		return fmt.Errorf("%s refuses us: check user, password and database in the URL: %w", name, err)
+	case code[:2] == "42":
+		return fmt.Errorf("%s: the table contend_records cannot be used: check the user's rights, or drop it if it is not ours: %w", name, err)
+	default:
+		return fmt.Errorf("%s answers with an error: mend the server, or the URL: %w", name, err)
+	}
+}
+
+func (t *postgresTarget) Clean(ctx context.Context, which Selection) (int, error) {
+	s, err := t.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	rows, err := s.conn.Query(ctx, `select key from contend_records where key like $1`, likeEscape(which.Prefix)+"%")
+	if err != nil {
+		return 0, t.cleaned(err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return 0, t.cleaned(err)
+	}
+	selected := []string{}
+	for _, key := range keys {
+		if which.Selected(key) {
+			selected = append(selected, key)
+		}
+	}
+	tag, err := s.conn.Exec(ctx, `delete from contend_records where key = any($1)`, selected)
+	return int(tag.RowsAffected()), t.cleaned(err)
+}
+
+// cleaned is nil where the table is missing: then no key is there either.
+func (t *postgresTarget) cleaned(err error) error {
+	if err == nil || sqlState(err) == "42P01" {
+		return nil
+	}
+	return t.explain(err)
+}
+
+func likeEscape(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+}
+
+func (t *postgresTarget) Close() error { return nil }
+
+type postgresSession struct {
+	target *postgresTarget
+	clock  sentClock
+	conn   *pgx.Conn
+}
+
+func (s *postgresSession) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return s.conn.Close(ctx)
+}
+
+func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
+	if op.TTL > 0 {
+		return Reply{Outcome: Unsupported, Message: "PostgreSQL has no expiry of its own; leave the TTL out, or choose another target"}
+	}
+	if err := ctx.Err(); err != nil {
+		return lost(err, time.Time{})
+	}
+	if s.conn.IsClosed() {
+		return lost(pgconn.ErrConnClosed, time.Time{})
+	}
+	s.clock.begin()
+	switch op.Kind {
+	case Read:
+		return s.read(ctx, op.Key)
+	case Delete:
+		_, err := s.conn.Exec(ctx, "delete", op.Key)
+		return s.reply("", err)
+	case Write:
+		return s.write(ctx, op)
+	default:
+		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no op %q", op.Kind)}
+	}
+}
+
+func (s *postgresSession) read(ctx context.Context, key string) Reply {
+	var record Record
+	var updated, expires *time.Time
+	var body []byte
+	err := s.conn.QueryRow(ctx, "read", key).Scan(&record.Token, &record.Version, &updated, &expires, &body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Reply{Outcome: Missing, Attempts: 1, Sent: s.clock.at()}
+	}
+	r := s.reply("", err)
+	if err == nil {
+		record.UpdatedAt, record.ExpiresAt, record.Body = timeOrZero(updated), timeOrZero(expires), body
+		r.Record = record
+	}
+	return r
+}
+
+func timeOrZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// values are the parameters that the writing statements share; version is the
+// one to store, or for "update" the one to find.
+func values(op Op, version int64) []any {
+	return []any{op.Key, version, op.Value.Token, timeOrNull(op.Value.UpdatedAt), timeOrNull(op.Value.ExpiresAt), []byte(op.Value.Body)}
+}
+
+func (s *postgresSession) write(ctx context.Context, op Op) Reply {
+	stored, guarded := values(op, op.Value.Version), values(op, op.If.Counter)
+	switch op.If.Guard {
+	case Unguarded:
+		return s.reply(rows(s.conn.Exec(ctx, "put", stored...)))
+	case IfAbsent:
+		switch s.target.create {
+		case "on-conflict":
+			return s.reply(rows(s.conn.Exec(ctx, "claim", stored...)))
+		case "unique-violation":
+			return s.reply(rows(s.conn.Exec(ctx, "insert", stored...)))
+		}
+		return s.inTransaction(ctx, pgx.Serializable, func(tx pgx.Tx) (refused string, err error) {
+			if _, found, err := storedVersion(ctx, tx, op.Key); found || err != nil {
+				return "exists", err
+			}
+			return rows(tx.Exec(ctx, "insert", stored...))
+		})
+	case IfVersion:
+		level := pgx.Serializable
+		switch s.target.cas {
+		case "where":
+			return s.reply(rows(s.conn.Exec(ctx, "update", guarded...)))
+		case "repeatable-read":
+			level = pgx.RepeatableRead
+		}
+		return s.inTransaction(ctx, level, func(tx pgx.Tx) (refused string, err error) {
+			if version, found, err := storedVersion(ctx, tx, op.Key); !found || version != op.If.Counter || err != nil {
+				return "stale", err
+			}
+			return rows(tx.Exec(ctx, "update", guarded...))
+		})
+	default:
+		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no guard %q", op.If.Guard)}
+	}
+}
+
+// rows is what a statement that writes one row was refused by, if it was.
+func rows(tag pgconn.CommandTag, err error) (refused string, _ error) {
+	if err == nil && tag.RowsAffected() == 0 {
+		return "0 rows", nil
+	}
+	return "", err
+}
+
+func storedVersion(ctx context.Context, tx pgx.Tx, key string) (version int64, found bool, err error) {
+	err = tx.QueryRow(ctx, "version", key).Scan(&version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return version, err == nil, err
+}
+
+// inTransaction commits unless the work was refused or failed.
+func (s *postgresSession) inTransaction(ctx context.Context, level pgx.TxIsoLevel, work func(pgx.Tx) (refused string, err error)) Reply {
+	tx, err := s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+	if err != nil {
+		return s.reply("", err)
+	}
+	refused, err := work(tx)
+	if refused == "" && err == nil {
+		return s.reply("", tx.Commit(ctx))
+	}
+	reply := s.reply(refused, err)
+	// What is not committed has no effect: where this fails, pgx closes the
+	// connection, and the reply stands.
+	tx.Rollback(ctx)
+	return reply
+}
+
+// reply sorts what came back: what refused the write, or the error.
+func (s *postgresSession) reply(refused string, err error) Reply {
+	r := Reply{Outcome: OK, Attempts: 1, Sent: s.clock.at()}
+	switch state := sqlState(err); {
+	case state != "":
+		r.Code, r.Message = state, redactError(err, s.target.url).Error()
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		r.Code, r.Message = "rolled-back", err.Error()
+	case err != nil:
+		return lost(redactError(err, s.target.url), s.clock.at())
+	default:
+		r.Code = refused
+	}
+	if r.Code != "" {
+		r.Outcome = postgresOutcome(r.Code)
+	}
+	return r
+}

@@ -1,0 +1,455 @@
+package targets
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+func redisDriver() Driver {
+	return Driver{
+		Name: "redis", Schemes: []string{"redis", "rediss"},
+		Form:    "redis://[user:password@]host[:6379][/db]",
+		Example: "redis://127.0.0.1:6379/0?create=nx&cas=lua",
+		Summary: "Redis or Valkey, one server of it; rediss is the same over TLS. A key holds the record as JSON.",
+		Parameters: []Parameter{
+			{Name: "create", Default: "nx", Meaning: "how create-if-absent is done", Values: []Value{
+				{Name: "nx", Meaning: "SET with NX", Losers: []string{"nil"}},
+				{Name: "watch", Meaning: "WATCH, GET, then MULTI, SET, EXEC", Losers: []string{"nil", "exists"}}}},
+			{Name: "cas", Default: "lua", Meaning: "how a write on a version is done", Values: []Value{
+				{Name: "lua", Meaning: "a script, by EVALSHA, that compares the version and sets", Losers: []string{"0"}},
+				{Name: "watch", Meaning: "WATCH, GET, compare, then MULTI, SET, EXEC", Losers: []string{"nil", "stale"}}}},
+		},
+		Answers: redisAnswers,
+		open:    openRedis,
+	}
+}
+
+const (
+	redisMeasured = "measured on Redis 7.0.15"
+	redisSource   = "error replies in Redis 7.0, server.c"
+	redisCluster  = "Redis cluster specification"
+)
+
+// redisAnswers: a code is the first word of an error reply, or the name of what
+// refused a write: "nil" (a nil reply to SET NX or EXEC), "0" (the script),
+// "exists" and "stale" (what GET showed under WATCH). No error reply leaves a
+// trace of the write; they differ in whether to ask again helps (Throttled) or
+// the request or the server must be mended (Invalid).
+var redisAnswers = []Answer{
+	{Code: "nil", Outcome: Conflict, Source: redisMeasured},
+	{Code: "0", Outcome: Conflict, Source: redisMeasured},
+	{Code: "exists", Outcome: Conflict, Source: redisMeasured},
+	{Code: "stale", Outcome: Conflict, Source: redisMeasured},
+	{Code: "OOM", Outcome: Throttled, Source: redisMeasured + ": the memory quota, maxmemory, is spent"},
+	{Code: "LOADING", Outcome: Throttled, Source: redisSource},
+	{Code: "BUSY", Outcome: Throttled, Source: redisSource + ": another script runs"},
+	{Code: "NOREPLICAS", Outcome: Throttled, Source: redisSource + ": min-replicas-to-write is not met"},
+	{Code: "CLUSTERDOWN", Outcome: Throttled, Source: redisCluster},
+	{Code: "TRYAGAIN", Outcome: Throttled, Source: redisCluster},
+	{Code: "NOAUTH", Outcome: Invalid, Source: redisMeasured},
+	{Code: "WRONGPASS", Outcome: Invalid, Source: redisMeasured},
+	{Code: "NOPERM", Outcome: Invalid, Source: redisMeasured},
+	{Code: "WRONGTYPE", Outcome: Invalid, Source: redisMeasured},
+	{Code: "NOSCRIPT", Outcome: Invalid, Source: redisMeasured + ": the scripts were flushed after the session was opened"},
+	{Code: "READONLY", Outcome: Invalid, Source: redisMeasured + ": a replica"},
+	{Code: "MASTERDOWN", Outcome: Invalid, Source: redisMeasured + ": a replica without its master"},
+	{Code: "MISCONF", Outcome: Invalid, Source: redisSource + ": writes stopped since saving to disk fails"},
+	{Code: "EXECABORT", Outcome: Invalid, Source: redisSource},
+	{Code: "DENIED", Outcome: Invalid, Source: "protected mode in Redis 7.0, networking.c"},
+	{Code: "MOVED", Outcome: Invalid, Source: redisCluster + ": the key is at another node"},
+	{Code: "ASK", Outcome: Invalid, Source: redisCluster + ": the key is at another node"},
+	{Code: "CROSSSLOT", Outcome: Invalid, Source: redisCluster},
+	{Code: "ERR", Outcome: Invalid, Source: redisMeasured + ": a syntax error, too many clients, and others"},
+}
+
+// casScript sets KEYS[1] to ARGV[2] where it holds a record of ours at version
+// ARGV[1], for ARGV[3] milliseconds unless that is 0. Lua's numbers are doubles,
+// so versions are compared exactly up to 2^53.
+const casScript = `
+local stored = redis.call('GET', KEYS[1])
+if not stored then return 0 end
+local decoded, record = pcall(cjson.decode, stored)
+if not decoded or type(record) ~= 'table' or type(record.token) ~= 'string' then return 0 end
+if record.version ~= tonumber(ARGV[1]) then return 0 end
+if ARGV[3] == '0' then
+  redis.call('SET', KEYS[1], ARGV[2])
+else
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+end
+return 1`
+
+type redisTarget struct {
+	url         *url.URL
+	options     redis.Options // of every connection; Dialer is the connection's own
+	tls         *tls.Config   // nil: plain TCP
+	create, cas string
+	server      string
+}
+
+func openRedis(u *url.URL) (Target, error) {
+	bare := *u
+	bare.RawQuery = ""
+	options, err := redis.ParseURL(bare.String())
+	switch {
+	case u.Opaque != "" || u.Host == "":
+		return nil, usagef("target %q names no host; the form is %s", Redact(u.String()), redisDriver().Form)
+	case err != nil:
+		return nil, usagef("target %q: %v; the form is %s", Redact(u.String()), redactError(err, u), redisDriver().Form)
+	case options.DB < 0:
+		return nil, usagef("target %q: database %d is not a number from 0 on", Redact(u.String()), options.DB)
+	}
+	t := &redisTarget{url: u, options: *options, tls: options.TLSConfig,
+		create: redisDriver().param(u, "create"), cas: redisDriver().param(u, "cas")}
+	t.options.TLSConfig = nil
+	t.options.Protocol = 2
+	t.options.MaxRetries, t.options.DialerRetries = -1, 1
+	t.options.PoolSize, t.options.PipelinePoolSize = 1, -1
+	t.options.ConnMaxIdleTime = -1
+	t.options.ContextTimeoutEnabled = true
+	t.options.ReadTimeout, t.options.WriteTimeout = -1, -1
+	t.options.DisableIdentity = true
+	t.options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return t, nil
+}
+
+func (t *redisTarget) Describe() Description {
+	return Description{Kind: "redis", URL: Redact(t.url.String()), Server: t.server,
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, SentBy: "kernel-write"}
+}
+
+func (t *redisTarget) Prepare(ctx context.Context, _ Needs) error {
+	s, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	defer s.closeAtEndOf(ctx)()
+	info, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return t.explain(ctx, err)
+	}
+	t.server = redisServer(info)
+	return nil
+}
+
+// redisServer reads name and version out of the answer to INFO server. Valkey
+// tells a redis_version too: the one that it is compatible with.
+func redisServer(info string) string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields[name] = value
+	}
+	if version := fields["valkey_version"]; version != "" {
+		return "Valkey " + version
+	}
+	return "Redis " + fields["redis_version"]
+}
+
+func (t *redisTarget) Open(ctx context.Context, _ int) (Session, error) {
+	s, err := t.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t.cas == "lua" {
+		defer s.closeAtEndOf(ctx)()
+		if s.script, err = s.client.ScriptLoad(ctx, casScript).Result(); err != nil {
+			s.Close()
+			return nil, t.explain(ctx, err)
+		}
+	}
+	return s, nil
+}
+
+// connectWithin bounds how long a connection may take: who dials the port of
+// something else may wait for ever.
+const connectWithin = 30 * time.Second
+
+// connect dials, authenticates and makes one round trip.
+func (t *redisTarget) connect(ctx context.Context) (*redisSession, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	s := &redisSession{target: t}
+	conn, err := s.clock.dial(ctx, "tcp", t.options.Addr)
+	if err != nil {
+		return nil, t.explain(ctx, err)
+	}
+	if t.tls != nil {
+		secured := tls.Client(conn, t.tls)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, t.explain(ctx, err)
+		}
+		conn = secured
+	}
+	s.conn = &redisConn{Conn: conn}
+	options := t.options
+	options.Dialer = s.conn.dial
+	s.client = redis.NewClient(&options)
+	defer s.closeAtEndOf(ctx)()
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		s.Close()
+		return nil, t.explain(ctx, err)
+	}
+	return s, nil
+}
+
+// explain says what to do about an error outside of Do.
+func (t *redisTarget) explain(ctx context.Context, err error) error {
+	var answer redis.Error
+	name, err := Redact(t.url.String()), redactError(err, t.url)
+	if !errors.As(err, &answer) {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return fmt.Errorf("cannot reach %s: is the server running, and are host, port and scheme right: %w", name, err)
+	}
+	switch redisCode(answer) {
+	case "NOAUTH", "WRONGPASS", "NOPERM":
+		return fmt.Errorf("%s refuses us: check user and password in the URL, and the user's permissions: %w", name, err)
+	default:
+		return fmt.Errorf("%s answers with an error: mend the server, or the URL: %w", name, err)
+	}
+}
+
+func (t *redisTarget) Clean(ctx context.Context, which Selection) (int, error) {
+	s, err := t.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	defer s.closeAtEndOf(ctx)()
+	removed, cursor := 0, uint64(0)
+	for {
+		keys, next, err := s.client.Scan(ctx, cursor, globEscape(which.Prefix)+"*", 1000).Result()
+		if err != nil {
+			return removed, t.explain(ctx, err)
+		}
+		keys = slices.DeleteFunc(keys, func(key string) bool { return !which.Selected(key) })
+		if len(keys) > 0 {
+			// SCAN may show a key twice; DEL counts it once.
+			n, err := s.client.Del(ctx, keys...).Result()
+			if err != nil {
+				return removed, t.explain(ctx, err)
+			}
+			removed += int(n)
+		}
+		if cursor = next; cursor == 0 {
+			return removed, nil
+		}
+	}
+}
+
+func globEscape(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
+}
+
+func (t *redisTarget) Close() error { return nil }
+
+// redisConn is the one connection of a session. The client, which would dial
+// another in the middle of a race, gets this one and then none.
+type redisConn struct {
+	net.Conn
+	handedOut, closed atomic.Bool
+}
+
+var errSessionClosed = errors.New("the connection of this session is closed")
+
+func (c *redisConn) dial(context.Context, string, string) (net.Conn, error) {
+	if c.handedOut.Swap(true) {
+		return nil, errSessionClosed
+	}
+	return c, nil
+}
+
+func (c *redisConn) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
+
+// redisSession is a client with a pool of one connection: all commands of a
+// session, those between WATCH and EXEC too, go over it.
+type redisSession struct {
+	target *redisTarget
+	clock  sentClock
+	conn   *redisConn
+	client *redis.Client
+	script string // what EVALSHA names casScript by
+}
+
+func (s *redisSession) Close() error {
+	s.client.Close()
+	s.conn.Close()
+	return nil
+}
+
+// closeAtEndOf ends what waits on the connection when ctx is cancelled: the
+// client itself heeds a deadline only. The function it gives calls that off.
+func (s *redisSession) closeAtEndOf(ctx context.Context) (callOff func() bool) {
+	return context.AfterFunc(ctx, func() { s.conn.Close() })
+}
+
+func (s *redisSession) Do(ctx context.Context, op Op) Reply {
+	if err := ctx.Err(); err != nil {
+		return lost(err, time.Time{})
+	}
+	if s.conn.closed.Load() {
+		return lost(errSessionClosed, time.Time{})
+	}
+	defer s.closeAtEndOf(ctx)()
+	s.clock.begin()
+	switch op.Kind {
+	case Read:
+		return s.read(ctx, op.Key)
+	case Delete:
+		return s.reply(ctx, "", s.client.Del(ctx, op.Key).Err())
+	case Write:
+		return s.write(ctx, op)
+	default:
+		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("redis has no op %q", op.Kind)}
+	}
+}
+
+func (s *redisSession) read(ctx context.Context, key string) Reply {
+	stored, err := s.client.Get(ctx, key).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return Reply{Outcome: Missing, Attempts: 1, Sent: s.clock.at()}
+	}
+	r := s.reply(ctx, "", err)
+	if err == nil {
+		var ours bool
+		if r.Record, ours = decodeRecord(stored); !ours {
+			r.Message = "the key holds something that is not a record of contend"
+		}
+	}
+	return r
+}
+
+// decodeRecord gives the empty Record for a value that is not one of ours.
+func decodeRecord(stored []byte) (r Record, ours bool) {
+	if err := json.Unmarshal(stored, &r); err != nil || r.Token == "" {
+		return Record{}, false
+	}
+	return r, true
+}
+
+func (s *redisSession) write(ctx context.Context, op Op) Reply {
+	value, err := json.Marshal(op.Value)
+	if err != nil {
+		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
+	}
+	set := []any{"set", op.Key, value}
+	if op.TTL > 0 {
+		set = append(set, "px", op.TTL.Milliseconds())
+	}
+	switch {
+	case op.If.Guard == Unguarded:
+		return s.reply(ctx, "", s.client.Do(ctx, set...).Err())
+	case op.If.Guard == IfAbsent && s.target.create == "nx":
+		return s.reply(ctx, "", s.client.Do(ctx, append(set, "nx")...).Err())
+	case op.If.Guard == IfVersion && s.target.cas == "lua":
+		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, op.TTL.Milliseconds()).Int64()
+		if err == nil && changed == 0 {
+			return s.reply(ctx, "0", nil)
+		}
+		return s.reply(ctx, "", err)
+	case op.If.Guard == IfAbsent, op.If.Guard == IfVersion:
+		return s.writeWatched(ctx, op, set)
+	default:
+		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("redis has no guard %q", op.If.Guard)}
+	}
+}
+
+func (s *redisSession) writeWatched(ctx context.Context, op Op, set []any) Reply {
+	if err := s.client.Do(ctx, "watch", op.Key).Err(); err != nil {
+		return s.reply(ctx, "", err)
+	}
+	stored, err := s.client.Get(ctx, op.Key).Bytes()
+	absent := errors.Is(err, redis.Nil)
+	if absent {
+		err = nil
+	}
+	refused := ""
+	if record, ours := decodeRecord(stored); op.If.Guard == IfAbsent && !absent {
+		refused = "exists"
+	} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) {
+		refused = "stale"
+	}
+	if err != nil || refused != "" {
+		reply := s.reply(ctx, refused, err)
+		if !s.conn.closed.Load() {
+			s.client.Do(ctx, "unwatch") // where this fails the client closes the connection
+		}
+		return reply
+	}
+	// Plain commands in one packet, each of whose replies is read: the client's
+	// own transaction leaves replies unread when MULTI is refused.
+	var exec *redis.Cmd
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Do(ctx, "multi")
+		p.Do(ctx, set...)
+		exec = p.Do(ctx, "exec")
+		return nil
+	})
+	if err == nil {
+		err = firstError(exec)
+	}
+	return s.reply(ctx, "", err)
+}
+
+// firstError finds an error reply among the replies that EXEC gathers.
+func firstError(exec *redis.Cmd) error {
+	replies, err := exec.Slice()
+	for _, reply := range replies {
+		if failed, ok := reply.(error); ok {
+			return failed
+		}
+	}
+	return err
+}
+
+// reply sorts what came back: what refused the write, or the client's error.
+func (s *redisSession) reply(ctx context.Context, refused string, err error) Reply {
+	r := Reply{Outcome: OK, Attempts: 1, Sent: s.clock.at()}
+	var answer redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		r.Code = "nil"
+	case errors.As(err, &answer):
+		r.Code, r.Message = redisCode(answer), redactError(err, s.target.url).Error()
+	case err != nil:
+		s.conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return lost(redactError(err, s.target.url), s.clock.at())
+	default:
+		r.Code = refused
+	}
+	if r.Code != "" {
+		r.Outcome = outcomeOf(redisAnswers, r.Code, 0)
+	}
+	return r
+}
+
+// redisCode is the first word of an error reply where that is in capitals, as
+// those of Redis are; a proxy's free text has no code.
+func redisCode(answer redis.Error) string {
+	word, _, _ := strings.Cut(answer.Error(), " ")
+	if word == "" || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return "without-code"
+	}
+	return word
+}

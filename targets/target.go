@@ -1,0 +1,80 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Session is one contender's own connection, dialled and authenticated
+// before the race. It serves one Do at a time.
+type Session interface {
+	// Do sends one request, once, and waits for the answer or for ctx to end;
+	// an op that ctx ended after it was sent is Unknown.
+	Do(ctx context.Context, op Op) Reply
+	Close() error
+}
+
+// A Target is a store that can be contended for.
+type Target interface {
+	// Describe tells what the target is; complete only after Prepare.
+	Describe() Description
+	// Prepare connects once, makes what the run needs (a table, a script) and
+	// fails with an error that says what to do next. It can be repeated.
+	Prepare(ctx context.Context, needs Needs) error
+	// Open gives a session of its own, warmed. Sessions of contenders count
+	// from 0; a negative number is one of the runner's own, for seeding and
+	// reading back.
+	Open(ctx context.Context, contender int) (Session, error)
+	// Clean removes the keys that the selection names and tells how many.
+	Clean(ctx context.Context, which Selection) (removed int, err error)
+	Close() error
+}
+
+// Needs is what a run asks of a target.
+type Needs struct {
+	Guards   []Guard       // the conditions that its writes will carry
+	Sessions int           // how many will be open at once
+	Timeout  time.Duration // after which the runner gives a request up
+}
+
+// Selection names keys by the prefix they begin with and, where Match is set,
+// by its word.
+type Selection struct {
+	Prefix string                // never empty
+	Match  func(key string) bool // nil: all
+}
+
+// Selected tells whether key is among those to be removed.
+func (s Selection) Selected(key string) bool { return s.Match == nil || s.Match(key) }
+
+// Description is what a report says of a target.
+type Description struct {
+	Kind       string            // the driver's name
+	URL        string            // with secrets masked
+	Server     string            // name and version as the server tells them
+	Strategies map[string]string // the chosen way for each condition: create, cas
+	Simulated  bool
+	Volatile   bool // its keys die with the process
+	// CountsWrites: a write on a version adds one to the stored counter inside
+	// the store, so that a second application of any write shows.
+	CountsWrites bool
+	Rate         float64 // documented limit, requests a second; 0: none
+	// SentBy names how Reply.Sent is taken: "kernel-write", or "call" where the
+	// entry of Do stands in for it.
+	SentBy string
+	Notes  []string // what a reader of a report must know
+}
+
+// UsageError is a target URL, parameter or wish that cannot be; nothing was
+// sent. Its text says what to do instead.
+type UsageError struct{ Text string }
+
+func (e *UsageError) Error() string { return e.Text }
+
+func usagef(format string, a ...any) error { return &UsageError{fmt.Sprintf(format, a...)} }
+
+// ErrUnsupported is in the chain of errors that mean: this target has no such
+// thing.
+var ErrUnsupported = errors.New("not supported by this target")

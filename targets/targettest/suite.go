@@ -1,0 +1,410 @@
+// Package targettest checks that a target keeps the promises of targets.Target
+// and targets.Session, and starts real servers to check them on.
+package targettest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"contend/targets"
+)
+
+const (
+	raceRounds      = 50
+	cancelledRounds = 20
+	// answerWithin bounds how long an op whose context has ended may take.
+	answerWithin = 10 * time.Second
+)
+
+// Suite checks a target against the promises of targets.Target and
+// targets.Session, on keys of its own that it removes again, with
+// needs.Sessions sessions (two at least) open at once. It closes the target.
+//
+// The error joins one error for each broken promise, which begins with the
+// promise; nil means that all were kept. A condition that the store has not
+// (targets.Unsupported) is left out.
+func Suite(ctx context.Context, t targets.Target, needs targets.Needs) error {
+	needs.Sessions = max(needs.Sessions, 2)
+	s := &suite{ctx: ctx, target: t, prefix: fmt.Sprintf("contend-suite-%08x", rand.Uint32())}
+	s.run(needs)
+	t.Close()
+	s.withoutPanic("a target can be closed twice", t.Close)
+	return errors.Join(s.broken...)
+}
+
+type suite struct {
+	ctx      context.Context
+	target   targets.Target
+	prefix   string
+	sessions []targets.Session
+	losers   map[targets.Guard][]string // the codes that refused writes may carry, where the driver lists them
+	broken   []error
+	promises []string // those in broken
+	tokens   int
+}
+
+func (s *suite) run(needs targets.Needs) {
+	if err := s.target.Prepare(s.ctx, needs); err != nil {
+		s.breaks("prepare makes the target ready", "%w", err)
+		return
+	}
+	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, needs))
+	s.description()
+	if err := s.open(needs.Sessions); err != nil {
+		s.breaks("open gives a session", "%w", err)
+		return
+	}
+	s.sequential()
+	s.records()
+	s.visibility()
+	s.races()
+	s.cleaning()
+	s.close()
+	s.endedContexts()
+	_, err := s.target.Clean(s.ctx, targets.Selection{Prefix: s.prefix})
+	s.holds("clean works", err)
+}
+
+// breaks notes a broken promise, with the first detail only.
+func (s *suite) breaks(promise, format string, a ...any) {
+	if !slices.Contains(s.promises, promise) {
+		s.promises = append(s.promises, promise)
+		s.broken = append(s.broken, fmt.Errorf(promise+": "+format, a...))
+	}
+}
+
+func (s *suite) holds(promise string, err error) {
+	if err != nil {
+		s.breaks(promise, "%w", err)
+	}
+}
+
+func (s *suite) description() {
+	d := s.target.Describe()
+	if d.Server == "" {
+		s.breaks("the server is told after prepare", "Describe().Server is empty")
+	}
+	if masked := targets.Redact(d.URL); masked != d.URL {
+		s.breaks("the URL is told with its secrets masked", "Describe().URL should be %s", masked)
+	}
+	s.losers = map[targets.Guard][]string{}
+	for guard, parameter := range map[targets.Guard]string{targets.IfAbsent: "create", targets.IfVersion: "cas"} {
+		strategy := d.Strategies[parameter]
+		losers, listed := listedLosers(d.Kind, parameter, strategy)
+		if strategy != "" && !listed {
+			s.breaks("the driver lists the chosen strategies", "no %s=%s of a driver %q", parameter, strategy, d.Kind)
+			continue
+		}
+		s.losers[guard] = losers
+	}
+}
+
+func listedLosers(kind, parameter, strategy string) (losers []string, listed bool) {
+	for _, d := range targets.Drivers() {
+		for _, p := range d.Parameters {
+			for _, v := range p.Values {
+				if d.Name == kind && p.Name == parameter && v.Name == strategy {
+					return v.Losers, true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+func (s *suite) open(n int) error {
+	for i := range n {
+		session, err := s.target.Open(s.ctx, i)
+		if err != nil {
+			s.close()
+			return err
+		}
+		s.sessions = append(s.sessions, session)
+	}
+	return nil
+}
+
+func (s *suite) close() {
+	for _, session := range s.sessions {
+		session.Close()
+		s.withoutPanic("a session can be closed twice", session.Close)
+	}
+}
+
+func (s *suite) withoutPanic(promise string, do func() error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.breaks(promise, "panic: %v", p)
+		}
+	}()
+	do()
+}
+
+// do sends an op and checks what every reply promises.
+func (s *suite) do(session int, op targets.Op) targets.Reply {
+	reply := s.sessions[session].Do(s.ctx, op)
+	s.check(op, reply)
+	return reply
+}
+
+func (s *suite) check(op targets.Op, reply targets.Reply) {
+	if reply.Attempts > 1 {
+		s.breaks("a request goes out once", "%s of %s went out %d times", op.Kind, op.Key, reply.Attempts)
+	}
+	if reply.Outcome != targets.Conflict && reply.Outcome != targets.Aborted {
+		return
+	}
+	guard := targets.Unguarded
+	if op.Kind == targets.Write {
+		guard = op.If.Guard
+	}
+	if listed, known := s.losers[guard]; (known || guard == targets.Unguarded) && !slices.Contains(listed, reply.Code) {
+		s.breaks("a refusal carries a code that the driver lists", "%s under guard %q of %s got %s %q; listed are %q",
+			op.Kind, guard, op.Key, reply.Outcome, reply.Code, listed)
+	}
+}
+
+// expect sends an op and checks its outcome.
+func (s *suite) expect(promise string, session int, op targets.Op, want targets.Outcome) targets.Reply {
+	reply := s.do(session, op)
+	if reply.Outcome != want {
+		s.breaks(promise, "expected %s, got %s (%s %s)", want, reply.Outcome, reply.Code, reply.Message)
+	}
+	return reply
+}
+
+func (s *suite) key(name string) string { return s.prefix + "-" + name }
+
+// write makes a write of a record that no other write has.
+func (s *suite) write(key string, home targets.Guard, cond targets.Condition) targets.Op {
+	s.tokens++
+	return targets.Op{Kind: targets.Write, Key: key, Home: home, If: cond,
+		Value: targets.Record{Token: fmt.Sprintf("%s-token-%d", s.prefix, s.tokens), Version: 1}}
+}
+
+func read(key string, home targets.Guard) targets.Op {
+	return targets.Op{Kind: targets.Read, Key: key, Home: home}
+}
+
+func remove(key string, home targets.Guard) targets.Op {
+	return targets.Op{Kind: targets.Delete, Key: key, Home: home}
+}
+
+func (s *suite) sequential() {
+	for _, c := range targets.CheckSequential(s.key("sequential"), s.do) {
+		if !c.LeftOut && !c.Kept {
+			detail := strings.TrimPrefix(strings.TrimPrefix(c.Detail, c.Promise), ": ")
+			s.breaks(c.Promise, "%s", cmp.Or(detail, "not kept"))
+		}
+	}
+}
+
+// records checks what one session reads of what it wrote, in each home.
+func (s *suite) records() {
+	for _, home := range []targets.Guard{targets.IfAbsent, targets.IfVersion} {
+		key := s.key("record-" + string(home))
+		s.expect("a read of a missing key is missing", 0, read(key, home), targets.Missing)
+		s.expect("a delete of an absent key is accepted", 0, remove(key, home), targets.OK)
+		bare := s.write(key, home, targets.Condition{})
+		full := s.write(key, home, targets.Condition{})
+		full.Value.Version = 7
+		full.Value.UpdatedAt = time.Date(2026, 11, 30, 12, 34, 56, 789_000_000, time.UTC)
+		full.Value.ExpiresAt = full.Value.UpdatedAt.Add(1500 * time.Millisecond)
+		full.Value.Body = json.RawMessage(`{"text": "é\"", "list": [1, null, true]}`)
+		for _, op := range []targets.Op{bare, full, bare} {
+			s.expect("an unconditional write overwrites", 0, op, targets.OK)
+			got := s.expect("what is written can be read", 0, read(key, home), targets.OK)
+			if difference := differs(op.Value, got.Record); difference != "" {
+				s.breaks("what is written is read back exactly", "%s", difference)
+			}
+		}
+		s.expect("a delete is accepted", 0, remove(key, home), targets.OK)
+		s.expect("a deleted key is missing", 0, read(key, home), targets.Missing)
+	}
+}
+
+// differs compares times to the millisecond, and bodies by what their JSON means.
+func differs(want, got targets.Record) string {
+	switch {
+	case want.Token != got.Token:
+		return fmt.Sprintf("token %q became %q", want.Token, got.Token)
+	case want.Version != got.Version:
+		return fmt.Sprintf("version %d became %d", want.Version, got.Version)
+	case !sameMillisecond(want.UpdatedAt, got.UpdatedAt):
+		return fmt.Sprintf("updated_at %s became %s", want.UpdatedAt, got.UpdatedAt)
+	case !sameMillisecond(want.ExpiresAt, got.ExpiresAt):
+		return fmt.Sprintf("expires_at %s became %s", want.ExpiresAt, got.ExpiresAt)
+	case !sameJSON(want.Body, got.Body):
+		return fmt.Sprintf("body %s became %s", want.Body, got.Body)
+	default:
+		return ""
+	}
+}
+
+func sameMillisecond(a, b time.Time) bool {
+	return a.IsZero() == b.IsZero() && a.UnixMilli() == b.UnixMilli()
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// visibility lets two sessions write and read in turn.
+func (s *suite) visibility() {
+	const promise = "two sessions see each other's writes at once"
+	key, home := s.key("visible"), targets.IfAbsent
+	for i := range 10 {
+		op := s.write(key, home, targets.Condition{})
+		s.expect(promise, i%2, op, targets.OK)
+		if got := s.do(1-i%2, read(key, home)); got.Outcome != targets.OK || got.Record.Token != op.Value.Token {
+			s.breaks(promise, "session %d wrote %s, session %d got %s %s", i%2, op.Value.Token, 1-i%2, got.Outcome, got.Record.Token)
+		}
+	}
+}
+
+func (s *suite) races() {
+	for round := range raceRounds {
+		if !s.race(s.key(fmt.Sprintf("race-%d", round))) {
+			return
+		}
+	}
+}
+
+// race lets all sessions create one key at once. It tells whether the store has
+// such a condition.
+func (s *suite) race(key string) (supported bool) {
+	const promise = "of all who create a key at once exactly one wins"
+	ops, replies := make([]targets.Op, len(s.sessions)), make([]targets.Reply, len(s.sessions))
+	start, done := make(chan struct{}), sync.WaitGroup{}
+	for i, session := range s.sessions {
+		ops[i] = s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		done.Go(func() {
+			<-start
+			replies[i] = session.Do(s.ctx, ops[i])
+		})
+	}
+	close(start)
+	done.Wait()
+	var winners []string
+	for i, reply := range replies {
+		s.check(ops[i], reply)
+		switch reply.Outcome {
+		case targets.Unsupported:
+			return false
+		case targets.OK:
+			winners = append(winners, ops[i].Value.Token)
+		case targets.Conflict, targets.Aborted:
+		default:
+			s.breaks("who does not win a race is refused or aborted", "got %s (%s %s)", reply.Outcome, reply.Code, reply.Message)
+		}
+	}
+	if len(winners) != 1 {
+		s.breaks(promise, "%d of %d won", len(winners), len(replies))
+	}
+	if got := s.do(0, read(key, targets.IfAbsent)); !slices.Contains(winners, got.Record.Token) {
+		s.breaks("the record of a winner is stored", "won by %q, stored is %s %q", winners, got.Outcome, got.Record.Token)
+	}
+	return true
+}
+
+// cleaning keeps keys that differ from the selected prefix in a character that
+// is a wildcard in SQL, and those that Match leaves alone.
+func (s *suite) cleaning() {
+	const promise = "clean removes the selected keys and no others"
+	prefix, home := s.key("clean_"), targets.IfAbsent
+	selected, kept := []string{prefix + "a", prefix + "b"}, []string{prefix + "kept", s.key("cleanXa"), s.key("clean")}
+	for _, key := range slices.Concat(selected, kept) {
+		s.expect("an unconditional write overwrites", 0, s.write(key, home, targets.Condition{}), targets.OK)
+	}
+	removed, err := s.target.Clean(s.ctx, targets.Selection{Prefix: prefix,
+		Match: func(key string) bool { return key != prefix+"kept" }})
+	s.holds("clean works", err)
+	if s.target.Describe().Volatile {
+		return // its keys die with the process; Clean may have nothing to do
+	}
+	for _, key := range selected {
+		s.expect(promise, 1, read(key, home), targets.Missing)
+	}
+	for _, key := range kept {
+		s.expect(promise, 1, read(key, home), targets.OK)
+	}
+	if removed != len(selected) {
+		s.breaks("clean tells how many keys it removed", "told %d, removed %d", removed, len(selected))
+	}
+	removed, err = s.target.Clean(s.ctx, targets.Selection{Prefix: prefix})
+	s.holds("clean works", err)
+	if removed != 1 {
+		s.breaks("clean tells how many keys it removed", "told %d, removed 1", removed)
+	}
+}
+
+// endedContexts gives ops a context that has ended, or ends while they run. A
+// session may be broken by that, so each gets its own.
+func (s *suite) endedContexts() {
+	ended, cancel := context.WithCancel(s.ctx)
+	cancel()
+	key := s.key("ended")
+	create := s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+	for _, op := range []targets.Op{create, read(key, targets.IfAbsent), remove(key, targets.IfAbsent)} {
+		reply, _ := s.once(ended, op)
+		switch reply.Outcome {
+		case targets.NotSent, targets.Unknown, targets.Unsupported:
+		default:
+			s.breaks("an op whose context has ended is not sent or unknown", "%s got %s (%s)", op.Kind, reply.Outcome, reply.Code)
+		}
+	}
+	for i := range cancelledRounds {
+		key := s.key(fmt.Sprintf("cut-%d", i))
+		create := s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(i)*50*time.Microsecond)
+		reply, answered := s.once(ctx, create)
+		cancel()
+		s.check(create, reply)
+		switch reply.Outcome {
+		case targets.OK, targets.NotSent, targets.Unknown, targets.Unsupported:
+		default:
+			s.breaks("an op that its context ended is never refused", "the only contender got %s (%s)", reply.Outcome, reply.Code)
+		}
+		stored, _ := s.once(s.ctx, read(key, targets.IfAbsent))
+		if applied := stored.Outcome == targets.OK; answered && (reply.Outcome == targets.OK && !applied || reply.Outcome == targets.NotSent && applied) {
+			s.breaks("an op that its context ended tells whether it was applied", "got %s, then a read was %s", reply.Outcome, stored.Outcome)
+		}
+	}
+}
+
+// once sends an op through a session of its own; answered tells whether a reply
+// came within bounds.
+func (s *suite) once(ctx context.Context, op targets.Op) (reply targets.Reply, answered bool) {
+	session, err := s.target.Open(s.ctx, -1)
+	if err != nil {
+		s.breaks("open gives a session", "%w", err)
+		return targets.Reply{Outcome: targets.NotSent}, false
+	}
+	replies := make(chan targets.Reply, 1)
+	go func() {
+		defer session.Close()
+		replies <- session.Do(ctx, op)
+	}()
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	select {
+	case reply := <-replies:
+		return reply, true
+	case <-timer.C:
+		s.breaks("an op whose context has ended is answered soon", "%s got no reply within %s", op.Kind, answerWithin)
+		return targets.Reply{Outcome: targets.Unknown}, false
+	}
+}
