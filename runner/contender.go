@@ -1,0 +1,152 @@
+package runner
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"contend/targets"
+)
+
+// Contender is one of those that are let go at once. Its methods are for its
+// own goroutine.
+type Contender struct {
+	Number int
+	Round  *Round // its key and seeds; not its exchanges
+
+	run     *run
+	session targets.Session
+	starts  chan start
+	gates   *barriers
+	ops     []Exchange
+	writes  int
+}
+
+// start is what a contender needs to know of a round.
+type start struct {
+	contest Contest
+	round   *Round
+	gates   *barriers
+	gate    chan struct{} // closed to let all go
+}
+
+// contend runs the contender's part of every round. It is one goroutine for the
+// whole run: a fresh one would grow its stack in the middle of the race.
+func (c *Contender) contend() {
+	for s := range c.starts {
+		c.Round, c.gates, c.ops, c.writes = s.round, s.gates, c.ops[:0], 0
+		c.run.ready <- struct{}{}
+		<-s.gate
+		if c.run.plan.Stagger > 0 {
+			time.Sleep(time.Duration(c.Number) * c.run.plan.Stagger)
+		}
+		s.contest.Contend(c)
+		c.gates.leave()
+		c.run.done <- struct{}{}
+	}
+}
+
+// Read asks for the round's key.
+func (c *Contender) Read() *targets.Reply {
+	return c.do(targets.Op{Kind: targets.Read, Key: c.Round.Key, Home: c.Round.Home})
+}
+
+// Write stores a record with a token of its own and the given version.
+func (c *Contender) Write(version int64, cond targets.Condition) *targets.Reply {
+	c.writes++
+	return c.do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: cond,
+		Value: targets.Record{Token: Token(c.Round.Key, c.Number, c.writes), Version: version,
+			UpdatedAt: time.Now().UTC(), Body: c.run.body}})
+}
+
+// do sends one op under the run's timeout and writes it down. The reply stays
+// valid until the round ends.
+func (c *Contender) do(op targets.Op) *targets.Reply {
+	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
+	e := &c.ops[len(c.ops)-1]
+	c.run.exchange(c.session, e)
+	return &e.Reply
+}
+
+// Barrier holds the contender until all that are still in the round have come
+// to the barrier of this name.
+func (c *Contender) Barrier(name string) { c.gates.wait(name) }
+
+// Token names a write: its key (which names the run and the round), the
+// contender and its attempt, from 1.
+func Token(key string, contender, attempt int) string {
+	var room [96]byte
+	b := append(room[:0], key...)
+	b = append(b, "-c"...)
+	b = strconv.AppendInt(b, int64(contender), 10)
+	b = append(b, "-a"...)
+	b = strconv.AppendInt(b, int64(attempt), 10)
+	return string(b)
+}
+
+// exchange sends e.Op and fills in the reply and the times.
+func (r *run) exchange(session targets.Session, e *Exchange) {
+	ctx, cancel := context.WithTimeout(r.requests, r.plan.Timeout)
+	e.Call = time.Since(r.start)
+	e.Reply = session.Do(ctx, e.Op)
+	e.Return = time.Since(r.start)
+	cancel()
+	e.Sent = e.Call
+	if !e.Reply.Sent.IsZero() {
+		e.Sent = e.Reply.Sent.Sub(r.start)
+	}
+}
+
+// follow notes that the exchange began after an instant, where the clock was too
+// coarse to show it.
+func (e *Exchange) follow(instant time.Duration) {
+	e.Call = max(e.Call, instant+1)
+	e.Sent = max(e.Sent, e.Call)
+	e.Return = max(e.Return, e.Sent)
+}
+
+// barriers are the named barriers of one round.
+type barriers struct {
+	mu     sync.Mutex
+	active int // contenders that have not left the round
+	named  map[string]*barrier
+}
+
+type barrier struct {
+	arrived int
+	open    bool
+	gate    chan struct{}
+}
+
+func (b *barriers) wait(name string) {
+	b.mu.Lock()
+	if b.named == nil {
+		b.named = make(map[string]*barrier)
+	}
+	at := b.named[name]
+	if at == nil {
+		at = &barrier{gate: make(chan struct{})}
+		b.named[name] = at
+	}
+	at.arrived++
+	at.openIf(at.arrived >= b.active)
+	b.mu.Unlock()
+	<-at.gate
+}
+
+func (b *barriers) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.active--
+	for _, at := range b.named {
+		at.openIf(at.arrived >= b.active)
+	}
+}
+
+func (b *barrier) openIf(all bool) {
+	if all && !b.open {
+		b.open = true
+		close(b.gate)
+	}
+}

@@ -1,0 +1,135 @@
+// Package runner lets contenders go at one moment and writes down every
+// request and reply. What it leaves is plain data: rounds of exchanges.
+package runner
+
+import (
+	"encoding/json"
+	"time"
+
+	"contend/targets"
+)
+
+// Own is the Contender of exchanges that the runner made itself: seeds,
+// read-backs, controls.
+const Own = -1
+
+// Exchange is one request with its reply. Call, Return and Sent are on one
+// monotonic clock, since the start of the run.
+type Exchange struct {
+	Contender int
+	Op        targets.Op
+	Reply     targets.Reply
+	Call      time.Duration // before Do
+	Return    time.Duration // after Do
+	Sent      time.Duration // last byte handed to the kernel; Call where the driver cannot tell
+}
+
+type exchangeJSON struct {
+	Contender int            `json:"contender"`
+	Op        targets.Op     `json:"op"`
+	Reply     *targets.Reply `json:"reply"`
+	Call      time.Duration  `json:"call_ns"`
+	Return    time.Duration  `json:"return_ns"`
+	Sent      time.Duration  `json:"sent_ns"`
+}
+
+// MarshalJSON writes the contend.record/1 form.
+func (e Exchange) MarshalJSON() ([]byte, error) {
+	return json.Marshal(exchangeJSON{e.Contender, e.Op, &e.Reply, e.Call, e.Return, e.Sent})
+}
+
+// UnmarshalJSON reads the contend.record/1 form.
+func (e *Exchange) UnmarshalJSON(b []byte) error {
+	j := exchangeJSON{Reply: &e.Reply}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	e.Contender, e.Op, e.Call, e.Return, e.Sent = j.Contender, j.Op, j.Call, j.Return, j.Sent
+	return nil
+}
+
+// Round is one contest on one fresh key. The runner uses its memory again for
+// the next: whoever is handed one keeps copies, not the Round.
+type Round struct {
+	Number int           `json:"round"` // from 1 in its phase
+	Key    string        `json:"key"`
+	Home   targets.Guard `json:"home,omitempty"`
+	Seeds  []Exchange    `json:"seeds,omitempty"` // before the release
+	Ops    []Exchange    `json:"ops"`             // of the contenders, by contender and time
+	Reads  []Exchange    `json:"reads"`           // after all have returned
+	Done   time.Duration `json:"done_ns"`
+}
+
+// Served tells whether the store dealt with the last request of any contender.
+func (r *Round) Served() bool {
+	for i := range r.Ops {
+		last := i == len(r.Ops)-1 || r.Ops[i+1].Contender != r.Ops[i].Contender
+		if last && r.Ops[i].Reply.Outcome.Served() {
+			return true
+		}
+	}
+	return false
+}
+
+// Seeded tells whether every seed was accepted.
+func (r *Round) Seeded() bool {
+	for i := range r.Seeds {
+		if r.Seeds[i].Reply.Outcome != targets.OK {
+			return false
+		}
+	}
+	return true
+}
+
+// Unsettled tells whether an op of a contender may have been applied without
+// its reply saying so.
+func (r *Round) Unsettled() bool {
+	for i := range r.Ops {
+		if o := r.Ops[i].Reply.Outcome; o == targets.Unknown || o == targets.Unmapped || r.Ops[i].Reply.Attempts > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Controls is what was done before the race to show that a violation would be
+// seen.
+type Controls struct {
+	Key        string     `json:"key,omitempty"`        // that the sequential checks were made under
+	Sequential []Exchange `json:"sequential,omitempty"` // in order; Contender 0 and 1 are the two sessions
+	Nonce      []Exchange `json:"nonce,omitempty"`      // the write, then a read by each contender
+	Twin       []Round    `json:"twin,omitempty"`
+	Skipped    bool       `json:"skipped,omitempty"`
+}
+
+// Observer is told of everything in the order it happened, from one goroutine.
+type Observer interface {
+	Controls(*Controls)
+	Round(*Round)
+	// Late hands over the read of a round's key at the end of the run.
+	Late(round int, read *Exchange)
+}
+
+// Observers is an observer that shows everything to each of them in turn.
+type Observers []Observer
+
+// Controls shows the controls.
+func (o Observers) Controls(c *Controls) {
+	for _, each := range o {
+		each.Controls(c)
+	}
+}
+
+// Round shows a round.
+func (o Observers) Round(r *Round) {
+	for _, each := range o {
+		each.Round(r)
+	}
+}
+
+// Late shows a late read.
+func (o Observers) Late(round int, read *Exchange) {
+	for _, each := range o {
+		each.Late(round, read)
+	}
+}

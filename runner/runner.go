@@ -1,0 +1,502 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"contend/targets"
+)
+
+// Contest is what the contenders of one round do.
+type Contest interface {
+	// Home is the guard that the round's key is written under.
+	Home() targets.Guard
+	// Seeds are the ops that bring a fresh key to the state the round starts
+	// from.
+	Seeds(key string) []targets.Op
+	// Contend is run by every contender at once.
+	Contend(c *Contender)
+	// Requests is how many requests a contender sends at most.
+	Requests() int
+}
+
+// Plan says what a run does.
+type Plan struct {
+	Run        string // unique; part of every key and token
+	Prefix     string // what every key begins with
+	Contenders int
+	Rounds     int           // 0: until Duration is up
+	Duration   time.Duration // 0: until Rounds are done
+	Timeout    time.Duration // of one request
+	Settle     time.Duration // waited before the read-back of a round with an unknown outcome
+	Stagger    time.Duration // between one contender's release and the next
+	Rate       float64       // requests a second; 0: unlimited
+	Seed       uint64        // of the order of release and the bodies
+	ValueSize  int           // bytes of body in each write
+
+	Race          Contest
+	Twin          Contest // nil: none
+	ControlRounds int     // rounds of the twin
+	SkipControls  bool
+	Unguarded     bool // the race has no guard: leave the sequential checks of guards out
+	// Proceed decides, after the observer was shown the controls, whether to
+	// race. nil: always.
+	Proceed func() bool
+	// Doubtful names the rounds whose judgement waits for a late read; an
+	// interrupted run reads those alone. nil: none.
+	Doubtful func() []int
+}
+
+// Summary is what a run tells beside its history.
+type Summary struct {
+	Requests    int64 // sent in all, controls included
+	Rounds      int   // of the race
+	Elapsed     time.Duration
+	Interrupted bool
+	// Stopped says why the run ended before its rounds were done, where it was
+	// not interrupted: the target served nothing.
+	Stopped error
+	// Left says why keys were left behind for `contend clean`; nil: none were.
+	Left error
+}
+
+// ownSessions are the runner's own: two, since the sequential checks want to
+// see that one sees what the other wrote.
+const ownSessions = 2
+
+// unservedRounds in a row end a run.
+const unservedRounds = 3
+
+// ErrUnserved ends a run whose target served nobody for three rounds.
+var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d rounds", unservedRounds)
+
+type run struct {
+	plan     Plan
+	target   targets.Target
+	observer Observer
+
+	start      time.Time
+	requests   context.Context // of requests: not cut off by an interrupt
+	budget     budget
+	random     *rand.Rand
+	heap       *quietHeap
+	body       json.RawMessage
+	own        [ownSessions]targets.Session
+	contenders []Contender
+	order      []int
+	ready      chan struct{} // a contender stands at the gate
+	done       chan struct{} // a contender has left the round
+	last       time.Duration // the latest return that the runner has seen
+	unserved   int
+	twins      int // begun
+	races      int // begun
+	summary    Summary
+}
+
+// Prepare connects to the target and makes what the plan needs there.
+func Prepare(ctx context.Context, target targets.Target, plan Plan) error {
+	ctx, cancel := context.WithTimeout(ctx, patience(plan))
+	defer cancel()
+	return target.Prepare(ctx, targets.Needs{Guards: []targets.Guard{plan.Race.Home()},
+		Sessions: plan.Contenders + ownSessions, Timeout: plan.Timeout})
+}
+
+// patience is how long connecting may take.
+func patience(plan Plan) time.Duration { return max(plan.Timeout, 10*time.Second) }
+
+// Run makes the controls on a prepared target, races, reads every key once
+// more and removes what it wrote. When ctx ends it releases nobody any more,
+// lets the requests in flight finish and settles the round. The error says that
+// the run could not start; nothing was contended for then.
+func Run(ctx context.Context, target targets.Target, plan Plan, observer Observer) (Summary, error) {
+	r := &run{plan: plan, target: target, observer: observer, start: time.Now(),
+		requests: context.WithoutCancel(ctx), budget: budget{rate: plan.Rate},
+		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), heap: newQuietHeap()}
+	defer r.heap.restore()
+	r.body = body(r.random, plan.ValueSize)
+	if err := r.open(ctx); err != nil {
+		return Summary{}, err
+	}
+	defer r.close()
+
+	if r.controls(ctx) {
+		r.race(ctx)
+	}
+	r.summary.Interrupted = ctx.Err() != nil
+	r.lateReads()
+	r.summary.Left = r.clean()
+	r.summary.Elapsed = time.Since(r.start)
+	return r.summary, nil
+}
+
+// body is a JSON string of size bytes, quotes included where they fit.
+func body(random *rand.Rand, size int) json.RawMessage {
+	if size < 2 {
+		return nil
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	var b strings.Builder
+	b.WriteByte('"')
+	for range size - 2 {
+		b.WriteByte(letters[random.IntN(len(letters))])
+	}
+	b.WriteByte('"')
+	return json.RawMessage(b.String())
+}
+
+// openAtOnce sessions are dialled side by side.
+const openAtOnce = 16
+
+func (r *run) open(ctx context.Context) error {
+	n := r.plan.Contenders
+	r.contenders = make([]Contender, n)
+	r.ready, r.done = make(chan struct{}, n), make(chan struct{}, n)
+	var group errgroup.Group
+	group.SetLimit(openAtOnce)
+	for i := range r.contenders {
+		r.contenders[i] = Contender{Number: i, run: r, starts: make(chan start, 1)}
+		r.order = append(r.order, i)
+		group.Go(func() (err error) {
+			r.contenders[i].session, err = r.session(ctx, i)
+			return err
+		})
+	}
+	for i := range r.own {
+		group.Go(func() (err error) {
+			r.own[i], err = r.session(ctx, -1-i)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.close()
+		return fmt.Errorf("opening %d sessions: %w", len(r.contenders)+len(r.own), err)
+	}
+	for i := range r.contenders {
+		go r.contenders[i].contend()
+	}
+	return nil
+}
+
+func (r *run) session(ctx context.Context, contender int) (targets.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience(r.plan))
+	defer cancel()
+	return r.target.Open(ctx, contender)
+}
+
+func (r *run) close() {
+	for i := range r.contenders {
+		close(r.contenders[i].starts)
+		if r.contenders[i].session != nil {
+			r.contenders[i].session.Close()
+		}
+	}
+	for _, s := range r.own {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// key names what a round or control works on.
+func (r *run) key(label string) string { return r.plan.Prefix + r.plan.Run + "-" + label }
+
+// RunOf gives the run that a key belongs to; "" where the key is of no run.
+func RunOf(prefix, key string) string {
+	rest, ok := strings.CutPrefix(key, prefix)
+	if !ok {
+		return ""
+	}
+	run, _, ok := strings.Cut(rest, "-")
+	if !ok {
+		return ""
+	}
+	return run
+}
+
+func (r *run) twinKey(n int) string { return r.key(fmt.Sprintf("t%d", n)) }
+func (r *run) raceKey(n int) string { return r.key(fmt.Sprintf("r%d", n)) }
+
+// ownDo sends an op through a session of the runner's own.
+func (r *run) ownDo(session int, contender int, op targets.Op) Exchange {
+	_ = r.budget.spend(r.requests, 1)
+	e := Exchange{Contender: contender, Op: op}
+	r.exchange(r.own[session], &e)
+	e.follow(r.last)
+	r.last = e.Return
+	r.summary.Requests += int64(e.Reply.Attempts)
+	if !e.Reply.Outcome.Served() && e.Reply.Outcome != targets.Invalid && e.Reply.Outcome != targets.Unsupported {
+		r.reopen(&r.own[session], -1-session)
+	}
+	return e
+}
+
+// reopen replaces a session whose connection may be broken.
+func (r *run) reopen(session *targets.Session, contender int) {
+	(*session).Close()
+	fresh, err := r.session(r.requests, contender)
+	if err != nil {
+		fresh = closedSession{err}
+	}
+	*session = fresh
+}
+
+// closedSession stands in for one that could not be opened again.
+type closedSession struct{ err error }
+
+func (s closedSession) Do(context.Context, targets.Op) targets.Reply {
+	return targets.Reply{Outcome: targets.NotSent, Code: "connection", Message: s.err.Error()}
+}
+func (s closedSession) Close() error { return nil }
+
+// controls makes the controls and tells whether to race.
+func (r *run) controls(ctx context.Context) bool {
+	c := &Controls{Skipped: r.plan.SkipControls}
+	if !c.Skipped {
+		if !r.plan.Unguarded {
+			c.Key = r.key("s")
+			targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
+				e := r.ownDo(session, session, op)
+				c.Sequential = append(c.Sequential, e)
+				return e.Reply
+			})
+		}
+		r.nonce(c)
+		for n := 1; r.plan.Twin != nil && n <= r.plan.ControlRounds && ctx.Err() == nil && r.summary.Stopped == nil; n++ {
+			r.twins = n
+			round := Round{Number: n, Key: r.twinKey(n)}
+			if r.round(ctx, r.plan.Twin, &round) {
+				c.Twin = append(c.Twin, round)
+			}
+		}
+	}
+	r.observer.Controls(c)
+	proceed := r.plan.Proceed == nil || r.plan.Proceed()
+	return proceed && ctx.Err() == nil && r.summary.Stopped == nil
+}
+
+// nonce writes one record and lets every contender read it: all of them must be
+// on the same store, the one that the run was opened on.
+func (r *run) nonce(c *Controls) {
+	key := r.key("n")
+	home := r.plan.Race.Home()
+	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
+		Value: targets.Record{Token: Token(key, 0, 1)}}))
+	r.each(len(r.contenders), func(int) targets.Op {
+		return targets.Op{Kind: targets.Read, Key: key, Home: home}
+	}, func(_ int, e *Exchange) { c.Nonce = append(c.Nonce, *e) })
+}
+
+// race runs the rounds.
+func (r *run) race(ctx context.Context) {
+	began := time.Now()
+	var round Round
+	for ctx.Err() == nil && r.summary.Stopped == nil {
+		n := r.summary.Rounds + 1
+		// A target that fell silent is given its three rounds, even past the duration.
+		expired := r.plan.Duration > 0 && time.Since(began) >= r.plan.Duration && r.unserved == 0
+		if r.plan.Rounds > 0 && n > r.plan.Rounds || expired {
+			return
+		}
+		r.races = n
+		round = Round{Number: n, Key: r.raceKey(n), Seeds: round.Seeds[:0], Ops: round.Ops[:0], Reads: round.Reads[:0]}
+		if !r.round(ctx, r.plan.Race, &round) {
+			return
+		}
+		r.summary.Rounds = n
+		r.observer.Round(&round)
+		r.heap.betweenRounds()
+	}
+}
+
+// round seeds, releases, settles and reads back. It tells whether the round was
+// run: it was not if ctx ended before the release.
+func (r *run) round(ctx context.Context, contest Contest, round *Round) bool {
+	round.Home = contest.Home()
+	seeds := contest.Seeds(round.Key)
+	for _, op := range seeds {
+		if ctx.Err() != nil {
+			return false
+		}
+		round.Seeds = append(round.Seeds, r.ownDo(0, Own, op))
+	}
+	if round.Seeded() {
+		if r.budget.spend(ctx, len(r.contenders)*contest.Requests()) != nil {
+			return false
+		}
+		r.release(contest, round)
+		r.readBack(round)
+		r.mend()
+	}
+	if round.Served() {
+		r.unserved = 0
+	} else if r.unserved++; r.unserved >= unservedRounds {
+		r.summary.Stopped = ErrUnserved
+	}
+	round.Done = time.Since(r.start)
+	return true
+}
+
+// release lets all contenders go at one moment and gathers what they wrote
+// down. They wait at a closed channel; the order in which they are woken is
+// drawn anew each round.
+func (r *run) release(contest Contest, round *Round) {
+	n := len(r.contenders)
+	start := start{contest: contest, round: round, gates: &barriers{active: n}, gate: make(chan struct{})}
+	r.random.Shuffle(n, func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
+	for _, i := range r.order {
+		r.contenders[i].starts <- start
+	}
+	for range n {
+		<-r.ready
+	}
+	close(start.gate)
+	for range n {
+		<-r.done
+	}
+	for i := range r.contenders {
+		round.Ops = append(round.Ops, r.contenders[i].ops...)
+	}
+	for i := range round.Ops {
+		r.summary.Requests += int64(round.Ops[i].Reply.Attempts)
+		r.last = max(r.last, round.Ops[i].Return)
+	}
+}
+
+// readAttempts of a read-back that fails; a read has no effect and may be
+// repeated.
+const readAttempts = 3
+
+// readBack reads the final state: once, or twice after the settling time where
+// an outcome is unknown.
+func (r *run) readBack(round *Round) {
+	reads := 1
+	if round.Unsettled() {
+		time.Sleep(r.plan.Settle)
+		reads = 2
+	}
+	for failed := 0; reads > 0 && failed < readAttempts; {
+		e := r.ownDo(0, Own, targets.Op{Kind: targets.Read, Key: round.Key, Home: round.Home})
+		round.Reads = append(round.Reads, e)
+		if e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing {
+			reads--
+		} else {
+			failed++
+		}
+	}
+}
+
+// mend opens again the sessions whose last round left a request unanswered.
+func (r *run) mend() {
+	var group errgroup.Group
+	group.SetLimit(openAtOnce)
+	for i := range r.contenders {
+		c := &r.contenders[i]
+		for j := range c.ops {
+			if o := c.ops[j].Reply.Outcome; o == targets.Unknown || o == targets.NotSent {
+				group.Go(func() error { r.reopen(&c.session, c.Number); return nil })
+				break
+			}
+		}
+	}
+	_ = group.Wait()
+}
+
+// each sends count ops, spread over the contenders' sessions, and hands the
+// exchanges over in order. It gives up on a target that serves none of them.
+func (r *run) each(count int, op func(i int) targets.Op, got func(i int, e *Exchange)) {
+	n := len(r.contenders)
+	exchanges := make([]Exchange, min(n, count))
+	for from := 0; from < count; from += n {
+		part := exchanges[:min(n, count-from)]
+		_ = r.budget.spend(r.requests, len(part))
+		var group errgroup.Group
+		for j := range part {
+			part[j] = Exchange{Contender: j, Op: op(from + j)}
+			group.Go(func() error { r.exchange(r.contenders[j].session, &part[j]); return nil })
+		}
+		_ = group.Wait()
+		served, before := false, r.last
+		for j := range part {
+			part[j].follow(before)
+			r.last = max(r.last, part[j].Return)
+			r.summary.Requests += int64(part[j].Reply.Attempts)
+			served = served || part[j].Reply.Outcome.Served()
+			got(from+j, &part[j])
+		}
+		if !served {
+			return
+		}
+		r.heap.betweenRounds()
+	}
+}
+
+// lateReads reads the key of every round once more; after an interrupt only
+// those in doubt.
+func (r *run) lateReads() {
+	rounds := r.summary.Rounds
+	number := func(i int) int { return i + 1 }
+	if r.summary.Interrupted {
+		var doubtful []int
+		if r.plan.Doubtful != nil {
+			doubtful = r.plan.Doubtful()
+		}
+		rounds, number = len(doubtful), func(i int) int { return doubtful[i] }
+	}
+	if r.summary.Stopped != nil {
+		r.mend()
+	}
+	r.each(rounds, func(i int) targets.Op {
+		return targets.Op{Kind: targets.Read, Key: r.raceKey(number(i)), Home: r.plan.Race.Home()}
+	}, func(i int, e *Exchange) { r.observer.Late(number(i), e) })
+}
+
+// clean deletes every key of the run; a volatile target forgets them by itself.
+func (r *run) clean() error {
+	if r.target.Describe().Volatile {
+		return nil
+	}
+	type place struct {
+		key  string
+		home targets.Guard
+	}
+	home := r.plan.Race.Home()
+	var fixed []place
+	if !r.plan.SkipControls {
+		fixed = append(fixed, place{r.key("n"), home})
+	}
+	if !r.plan.SkipControls && !r.plan.Unguarded {
+		fixed = append(fixed, place{r.key("s-create"), targets.IfAbsent}, place{r.key("s-cas"), targets.IfVersion})
+	}
+	for n := 1; n <= r.twins; n++ {
+		fixed = append(fixed, place{r.twinKey(n), home})
+	}
+	var failed error
+	r.each(len(fixed)+r.races, func(i int) targets.Op {
+		at := place{r.raceKey(i - len(fixed) + 1), home}
+		if i < len(fixed) {
+			at = fixed[i]
+		}
+		return targets.Op{Kind: targets.Delete, Key: at.key, Home: at.home}
+	}, func(_ int, e *Exchange) {
+		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported && failed == nil {
+			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))
+		}
+	})
+	return failed
+}
+
+func firstNonEmpty(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,458 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// scripted is a target whose answers a test gives.
+type scripted struct {
+	do func(contender int, op targets.Op) targets.Reply
+
+	mu     sync.Mutex
+	opened map[int]int // sessions by contender
+	ops    []targets.Op
+	at     []time.Time
+}
+
+func (*scripted) Describe() targets.Description                         { return targets.Description{SentBy: "call"} }
+func (*scripted) Prepare(context.Context, targets.Needs) error          { return nil }
+func (*scripted) Clean(context.Context, targets.Selection) (int, error) { return 0, nil }
+func (*scripted) Close() error                                          { return nil }
+func (s *scripted) Open(_ context.Context, n int) (targets.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened == nil {
+		s.opened = make(map[int]int)
+	}
+	s.opened[n]++
+	return scriptedSession{s, n}, nil
+}
+
+type scriptedSession struct {
+	*scripted
+	contender int
+}
+
+func (s scriptedSession) Close() error { return nil }
+func (s scriptedSession) Do(_ context.Context, op targets.Op) targets.Reply {
+	s.mu.Lock()
+	s.ops = append(s.ops, op)
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	r := s.do(s.contender, op)
+	r.Attempts = 1
+	return r
+}
+
+// history keeps everything it is shown.
+type history struct {
+	controls []runner.Controls
+	rounds   []runner.Round
+	late     []int
+}
+
+func (h *history) Controls(c *runner.Controls) { h.controls = append(h.controls, *c) }
+func (h *history) Round(r *runner.Round) {
+	kept := *r
+	kept.Seeds, kept.Ops, kept.Reads = slices.Clone(r.Seeds), slices.Clone(r.Ops), slices.Clone(r.Reads)
+	h.rounds = append(h.rounds, kept)
+}
+func (h *history) Late(round int, _ *runner.Exchange) { h.late = append(h.late, round) }
+
+func run(t *testing.T, target targets.Target, p runner.Plan) (*history, runner.Summary) {
+	t.Helper()
+	h := &history{}
+	summary, err := runner.Run(t.Context(), target, p, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, summary
+}
+
+func always(o targets.Outcome) func(int, targets.Op) targets.Reply {
+	return func(int, targets.Op) targets.Reply { return targets.Reply{Outcome: o} }
+}
+
+func TestRoundWithUnknownOutcomeSettlesAndReadsTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{do: func(contender int, op targets.Op) targets.Reply {
+			switch {
+			case op.Kind == targets.Read:
+				return targets.Reply{Outcome: targets.Missing}
+			case contender == 1:
+				return targets.Reply{Outcome: targets.Unknown}
+			default:
+				return targets.Reply{Outcome: targets.Conflict}
+			}
+		}}
+		p := plan(3, 2)
+		p.Settle = time.Minute
+		h, _ := run(t, target, p)
+		for _, r := range h.rounds {
+			if len(r.Reads) != 2 {
+				t.Fatalf("round %d was read back %d times, want 2", r.Number, len(r.Reads))
+			}
+			last := max(r.Ops[0].Return, r.Ops[1].Return, r.Ops[2].Return)
+			if wait := r.Reads[0].Call - last; wait < time.Minute {
+				t.Errorf("round %d was read back %s after its last reply, want the settling time", r.Number, wait)
+			}
+		}
+		// The contender that was not answered got a new session after each round; nobody else did.
+		if want := map[int]int{0: 1, 1: 3, 2: 1, -1: 1, -2: 1}; !cmp.Equal(target.opened, want) {
+			t.Errorf("sessions opened: %s", cmp.Diff(want, target.opened))
+		}
+		if !cmp.Equal(h.late, []int{1, 2}) {
+			t.Errorf("late reads of rounds %v, want each", h.late)
+		}
+	})
+}
+
+func TestReadBackIsRepeatedWhenItFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := 2
+		target := &scripted{}
+		target.do = func(contender int, op targets.Op) targets.Reply {
+			if op.Kind == targets.Read && contender < 0 && failures > 0 {
+				failures--
+				return targets.Reply{Outcome: targets.Unknown}
+			}
+			return targets.Reply{Outcome: targets.OK}
+		}
+		h, _ := run(t, target, plan(2, 1))
+		var outcomes []targets.Outcome
+		for _, read := range h.rounds[0].Reads {
+			outcomes = append(outcomes, read.Reply.Outcome)
+		}
+		if want := []targets.Outcome{targets.Unknown, targets.Unknown, targets.OK}; !slices.Equal(outcomes, want) {
+			t.Errorf("read-backs %v, want %v", outcomes, want)
+		}
+	})
+}
+
+func TestThreeUnservedRoundsStop(t *testing.T) {
+	for _, o := range []targets.Outcome{targets.Unknown, targets.NotSent, targets.Throttled, targets.Invalid} {
+		synctest.Test(t, func(t *testing.T) {
+			h, summary := run(t, &scripted{do: always(o)}, plan(2, 100))
+			if len(h.rounds) != 3 || !errors.Is(summary.Stopped, runner.ErrUnserved) {
+				t.Errorf("%s: %d rounds, stopped by %v; want 3 and %v", o, len(h.rounds), summary.Stopped, runner.ErrUnserved)
+			}
+			if summary.Left == nil {
+				t.Errorf("%s: keys that could not be removed are not told", o)
+			}
+		})
+	}
+}
+
+// The end of the duration does not hide that the target has died.
+func TestDurationWaitsForASilentTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{do: func(_ int, op targets.Op) targets.Reply {
+			if strings.HasSuffix(op.Key, "-r1") {
+				return targets.Reply{Outcome: targets.OK}
+			}
+			time.Sleep(10 * time.Second)
+			return targets.Reply{Outcome: targets.Unknown}
+		}}
+		p := plan(2, 0)
+		p.Duration = time.Second
+		h, summary := run(t, target, p)
+		if len(h.rounds) != 4 || summary.Stopped == nil {
+			t.Errorf("%d rounds, stopped: %v; want 4, and stopped", len(h.rounds), summary.Stopped)
+		}
+	})
+}
+
+func TestSeedThatFailsReleasesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{do: always(targets.Unknown)}
+		p := plan(2, 100)
+		p.Race = scenarios.VersionCAS{}
+		h, summary := run(t, target, p)
+		if len(h.rounds) != 3 || summary.Stopped == nil {
+			t.Fatalf("%d rounds, stopped: %v", len(h.rounds), summary.Stopped)
+		}
+		for _, r := range h.rounds {
+			if len(r.Ops) != 0 || r.Seeded() {
+				t.Errorf("round %d released contenders on an unseeded key", r.Number)
+			}
+		}
+	})
+}
+
+func TestStaggerAndOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(5, 1)
+		p.Stagger = 100 * time.Millisecond
+		h, _ := run(t, &scripted{do: always(targets.OK)}, p)
+		for i, op := range h.rounds[0].Ops {
+			if want := time.Duration(i) * p.Stagger; op.Contender != i || op.Call-h.rounds[0].Ops[0].Call != want {
+				t.Errorf("op %d is of contender %d at +%s, want +%s", i, op.Contender, op.Call-h.rounds[0].Ops[0].Call, want)
+			}
+		}
+	})
+}
+
+func TestEveryWriteHasATokenOfItsOwn(t *testing.T) {
+	target := &scripted{do: always(targets.OK)}
+	p := plan(7, 20)
+	p.SkipControls, p.Twin, p.ControlRounds = false, scenarios.CheckThenSet{}, 2
+	run(t, target, p)
+	seen := make(map[string]bool)
+	for _, op := range target.ops {
+		if op.Kind != targets.Write {
+			continue
+		}
+		if seen[op.Value.Token] || !strings.HasPrefix(op.Value.Token, op.Key+"-") || !strings.HasPrefix(op.Key, "contend-01BENCH-") {
+			t.Errorf("token %q on key %q", op.Value.Token, op.Key)
+		}
+		seen[op.Value.Token] = true
+	}
+	if len(seen) < 7*20 {
+		t.Errorf("only %d tokens", len(seen))
+	}
+}
+
+func TestEveryKeyIsRemoved(t *testing.T) {
+	target := &scripted{do: always(targets.OK)}
+	p := plan(4, 9)
+	p.SkipControls, p.Unguarded, p.Twin, p.ControlRounds = false, false, scenarios.CheckThenSet{}, 2
+	_, summary := run(t, target, p)
+	written, removed := make(map[string]bool), make(map[string]bool)
+	for _, op := range target.ops {
+		switch op.Kind {
+		case targets.Write:
+			written[op.Key] = true
+			delete(removed, op.Key)
+		case targets.Delete:
+			removed[op.Key] = true
+		}
+	}
+	for key := range written {
+		if !removed[key] {
+			t.Errorf("%s was written and not removed", key)
+		}
+	}
+	if summary.Left != nil || summary.Requests != int64(len(target.ops)) {
+		t.Errorf("left behind: %v; %d requests told, %d made", summary.Left, summary.Requests, len(target.ops))
+	}
+}
+
+// What a dry run says is what a run does, where everything goes well.
+func TestCostIsWhatIsSent(t *testing.T) {
+	for _, s := range scenarios.All() {
+		for _, skip := range []bool{false, true} {
+			target, err := targets.Open("sim:?latency=0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plan(5, 4)
+			p.Race, p.SkipControls, p.Unguarded, p.ControlRounds = s, skip, true, 3
+			if twin := s.Twin(); twin != nil {
+				p.Twin, p.Unguarded = twin, false
+			}
+			_, summary := run(t, target, p)
+			if want := int64(p.Cost(true).Total()); summary.Requests != want {
+				t.Errorf("%s, controls skipped %v: %d requests, the plan says %d", s.Info().Name, skip, summary.Requests, want)
+			}
+		}
+	}
+}
+
+func TestRateIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{do: always(targets.OK)}
+		p := plan(7, 40)
+		p.Rate = 20
+		run(t, target, p)
+		for i := range target.at {
+			within := 0
+			for _, other := range target.at[i:] {
+				if d := other.Sub(target.at[i]); d < time.Second {
+					within++
+				}
+			}
+			if within > 20 {
+				t.Fatalf("%d requests in the second from request %d on, the rate is 20", within, i)
+			}
+		}
+	})
+}
+
+func TestInterruptReadsOnlyDoubtfulRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := plan(2, 100)
+		p.Doubtful = func() []int { return []int{2} }
+		h := &history{}
+		target := &scripted{}
+		target.do = func(_ int, op targets.Op) targets.Reply {
+			if strings.HasSuffix(op.Key, "-r3") && op.Kind == targets.Write {
+				cancel()
+				// The request in flight is let finish.
+				time.Sleep(time.Second)
+			}
+			return targets.Reply{Outcome: targets.OK}
+		}
+		summary, err := runner.Run(ctx, target, p, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !summary.Interrupted || len(h.rounds) != 3 || len(h.rounds[2].Reads) != 1 || !slices.Equal(h.late, []int{2}) {
+			t.Errorf("interrupted %v, %d rounds, late reads of %v", summary.Interrupted, len(h.rounds), h.late)
+		}
+		for _, op := range h.rounds[2].Ops {
+			if op.Reply.Outcome != targets.OK {
+				t.Errorf("a request in flight was cut off: %+v", op.Reply)
+			}
+		}
+	})
+}
+
+// A contender that leaves early does not hold the others up.
+func TestBarrierLetsGoWhenAllThatAreLeftHaveCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{do: func(contender int, op targets.Op) targets.Reply {
+			if op.Kind == targets.Read && contender == 2 {
+				time.Sleep(time.Hour)
+			}
+			return targets.Reply{Outcome: targets.OK}
+		}}
+		p := plan(4, 1)
+		p.Race = earlyLeaver{}
+		h, _ := run(t, target, p)
+		var wrote []int
+		for _, op := range h.rounds[0].Ops {
+			if op.Op.Kind == targets.Write {
+				wrote = append(wrote, op.Contender)
+				if op.Call < time.Hour {
+					t.Errorf("contender %d wrote at %s, before all had read", op.Contender, op.Call)
+				}
+			}
+		}
+		if !slices.Equal(wrote, []int{1, 2, 3}) {
+			t.Errorf("contenders %v wrote, want 1, 2, 3", wrote)
+		}
+	})
+}
+
+// earlyLeaver leaves before the barrier as contender 0, and waits there twice
+// otherwise.
+type earlyLeaver struct{ scenarios.CheckThenSet }
+
+func (earlyLeaver) Contend(c *runner.Contender) {
+	c.Read()
+	if c.Number == 0 {
+		return
+	}
+	c.Barrier("after-read")
+	c.Write(1, targets.Condition{})
+	c.Barrier("after-write")
+}
+
+func TestRecordIsReadBackAsItWas(t *testing.T) {
+	var b bytes.Buffer
+	recorder := runner.NewRecorder(&b, map[string]string{"scenario": "x"})
+	h := &history{}
+	target, err := targets.Open("sim:?latency=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan(3, 4)
+	p.Race, p.Twin, p.SkipControls, p.Unguarded, p.ControlRounds, p.ValueSize = scenarios.VersionCAS{}, scenarios.VersionCAS{}.Twin(), false, false, 1, 20
+	summary, err := runner.Run(t.Context(), target, p, runner.Observers{h, recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
+	if err := recorder.Finish(end, "for people"); err != nil {
+		t.Fatal(err)
+	}
+	read := &history{}
+	got, err := runner.Replay(bytes.NewReader(b.Bytes()), func(header json.RawMessage) (runner.Observer, error) {
+		var front struct{ Schema, Scenario string }
+		if err := json.Unmarshal(header, &front); err != nil || front.Scenario != "x" || front.Schema != runner.RecordSchema {
+			t.Errorf("header %s: %v", header, err)
+		}
+		return read, nil
+	})
+	if err != nil || got != end {
+		t.Fatalf("end %+v, %v; want %+v", got, err, end)
+	}
+	ignoreSent := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Sent" && p.Index(-2).Type().Name() == "Reply" }, cmp.Ignore())
+	if diff := cmp.Diff(h, read, cmp.AllowUnexported(history{}), ignoreSent); diff != "" {
+		t.Errorf("what was read differs from what was shown:\n%s", diff)
+	}
+
+	// Cut off anywhere, a record is read as far as its last whole line.
+	random := rand.New(rand.NewPCG(1, 2))
+	first := bytes.IndexByte(b.Bytes(), '\n')
+	for range 200 {
+		cut := b.Bytes()[:first+1+random.IntN(b.Len()-first-1)]
+		part := &history{}
+		end, err := runner.Replay(bytes.NewReader(cut), func(json.RawMessage) (runner.Observer, error) { return part, nil })
+		if err != nil {
+			t.Fatalf("cut at %d of %d: %v", len(cut), b.Len(), err)
+		}
+		if whole := bytes.Count(cut, []byte(`{"round":{`)); len(part.rounds) < whole-1 {
+			t.Errorf("cut at %d: %d rounds read of %d", len(cut), len(part.rounds), whole)
+		}
+		if whole := bytes.Contains(cut, []byte(`{"end":`)) && bytes.HasSuffix(cut, []byte("\n")); !whole && !end.Interrupted && len(cut) < b.Len()-len(`{"result":"for people"}`)-2 {
+			t.Errorf("cut at %d: the run is not told to be interrupted", len(cut))
+		}
+	}
+}
+
+func TestRecordThatIsNone(t *testing.T) {
+	header := fmt.Sprintf(`{"schema":%q,"controls":{}}`, runner.RecordSchema)
+	for name, text := range map[string]string{
+		"empty":                "",
+		"another file":         "hello\nworld\n",
+		"another schema":       `{"schema":"contend.result/1"}` + "\n",
+		"no controls":          fmt.Sprintf(`{"schema":%q}`, runner.RecordSchema) + "\n",
+		"a damaged line":       header + "\n" + `{"round":` + "\n" + `{"round":{"round":2,"ops":[],"reads":[]}}` + "\n",
+		"a line of wrong type": header + "\n" + `{"round":"three"}` + "\n",
+	} {
+		_, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Observer, error) { return &history{}, nil })
+		if !errors.Is(err, runner.ErrNotARecord) {
+			t.Errorf("%s: got error %v, want %v", name, err, runner.ErrNotARecord)
+		}
+	}
+}
+
+// A disk that is full ends the record, not the run.
+func TestRecorderKeepsItsFirstError(t *testing.T) {
+	full := errors.New("no space left")
+	recorder := runner.NewRecorder(writerFunc(func([]byte) (int, error) { return 0, full }), struct{}{})
+	target, err := targets.Open("sim:?latency=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := runner.Run(t.Context(), target, plan(2, 3), recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if summary.Rounds != 3 || !errors.Is(recorder.Err(), full) {
+		t.Errorf("%d rounds, recorder error %v", summary.Rounds, recorder.Err())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
