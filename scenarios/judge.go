@@ -1,0 +1,347 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// Status is one of three values, as in a linearizability checker.
+type Status string
+
+const (
+	Held         Status = "held"
+	Violated     Status = "violated"
+	Inconclusive Status = "inconclusive"
+)
+
+// Verdict is what a run says.
+type Verdict struct {
+	Status     Status      `json:"status"`
+	Property   string      `json:"property"`
+	Reasons    []string    `json:"reasons"`
+	Violations []Violation `json:"violations"`
+	Bound      *Bound      `json:"bound"`
+	// ViolatedRounds counts rounds of the race; Violations lists the first few.
+	ViolatedRounds int `json:"violated_rounds"`
+	// Expected: an unguarded contest was violated, which is what it is for.
+	Expected bool `json:"expected,omitempty"`
+}
+
+// Contention is the evidence that there was a contest. Figures are medians over
+// all rounds, sums for ReachedGuard and Of; a figure without a value is null.
+type Contention struct {
+	MaxInFlight     *int           `json:"max_in_flight"`
+	Overlap         *float64       `json:"overlap"`
+	WinnerOverlap   *float64       `json:"winner_overlap"`
+	GuardContention *float64       `json:"guard_contention"`
+	ReachedGuard    int            `json:"reached_guard"`
+	Of              int            `json:"of"`
+	Skew            Skew           `json:"release_skew"`
+	Closest         *time.Duration `json:"closest_ns"`
+	ContendedRounds int            `json:"contended_rounds"`
+}
+
+// Skew is the time from the first request sent to the last, over the rounds.
+type Skew struct {
+	P50    *time.Duration `json:"p50_ns"`
+	P99    *time.Duration `json:"p99_ns"`
+	Max    *time.Duration `json:"max_ns"`
+	Method string         `json:"method"`
+}
+
+// Winners counts the winners of a round, over rounds whose final state is known
+// to be the run's own.
+type Winners struct {
+	Min     int `json:"min"`
+	Max     int `json:"max"`
+	None    int `json:"none"`
+	One     int `json:"one"`
+	Several int `json:"several"`
+}
+
+// Control is what one control showed.
+type Control struct {
+	Name       string `json:"name"`
+	AsExpected bool   `json:"as_expected"`
+	Rounds     int    `json:"rounds,omitempty"`
+	Detail     string `json:"detail,omitempty"`   // what was not as expected
+	LeftOut    string `json:"left_out,omitempty"` // why it was not made
+	violations []Violation
+}
+
+// Terms are what a judgement depends on beside the history.
+type Terms struct {
+	Scenario      Scenario // as raced: the twin, where the run was unguarded
+	Twin          Scenario // of the control; nil: none
+	MinContended  int
+	ControlRounds int
+	CountsWrites  bool   // as targets.Description has it
+	SentBy        string // the same
+}
+
+// Judge is an observer that keeps what a verdict needs of what it is shown.
+type Judge struct {
+	terms    Terms
+	controls []Control
+	findings []*Finding
+	skipped  bool
+	unmapped string
+	// disagreed lists rounds on which the general checker rules otherwise.
+	disagreed []int
+}
+
+// NewJudge judges by the given terms.
+func NewJudge(terms Terms) *Judge { return &Judge{terms: terms} }
+
+// Judgement is everything that is derived from a history by judging.
+type Judgement struct {
+	Verdict    Verdict
+	Contention Contention
+	Winners    Winners
+	Controls   []Control
+	Settled    int // unknown outcomes that turned out to be applied
+	Detail     map[string]any
+}
+
+// Round keeps what the judge needs of a round.
+func (j *Judge) Round(r *runner.Round) {
+	f := j.terms.Scenario.Judge(r)
+	first := j.terms.Scenario.Rule(&f)
+	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
+	if first.plain() {
+		f.forget()
+	}
+	j.findings = append(j.findings, &f)
+	for i := range r.Ops {
+		if reply := &r.Ops[i].Reply; reply.Outcome == targets.Unmapped && j.unmapped == "" {
+			j.unmapped = sample(reply)
+		}
+	}
+}
+
+func sample(r *targets.Reply) string {
+	text := strings.TrimSpace(r.Code + statusText(r.Status))
+	if r.Message != "" {
+		text += fmt.Sprintf(" (%s)", r.Message)
+	}
+	return text
+}
+
+func statusText(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d", status)
+}
+
+// Late adds a late read to its round's finding.
+func (j *Judge) Late(round int, read *runner.Exchange) {
+	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
+		j.findings[i].readLate(read)
+	}
+}
+
+// Doubtful names the rounds whose ruling waits for a late read.
+func (j *Judge) Doubtful() []int {
+	var rounds []int
+	for _, f := range j.findings {
+		if r := j.terms.Scenario.Rule(f); r.Violation != nil || r.StaleRead || r.Unread || r.Unsettled > 0 {
+			rounds = append(rounds, f.Round)
+		}
+	}
+	return rounds
+}
+
+// shownViolations is how many violations a verdict lists; all are counted.
+const shownViolations = 10
+
+// tally is what the rulings of all rounds add up to.
+type tally struct {
+	violations []Violation
+	violated   int
+	void       int
+	stale      int
+	contended  int
+	why        map[string]int // why rounds do not count
+	unmapped   int
+}
+
+// Conclude rules every round and says what the run shows. stopped is why the
+// run ended early, "" where it did not.
+func (j *Judge) Conclude(stopped string) Judgement {
+	t := tally{why: make(map[string]int)}
+	out := Judgement{Controls: j.controls}
+	for _, f := range j.findings {
+		r := j.terms.Scenario.Rule(f)
+		t.add(f, &r, j.terms)
+		if f.late != nil {
+			j.disagreed = append(j.disagreed, disagreement(f, &r)...)
+		}
+		out.Settled += r.Settled
+		if !r.Void && !f.Unseeded {
+			out.Winners.add(r.Winners)
+		}
+	}
+	out.Contention = j.contention(t.contended)
+	out.Detail = j.detail()
+	out.Verdict = j.verdict(&t, stopped)
+	return out
+}
+
+// disagreement gives the round if the general checker rules otherwise.
+func disagreement(f *Finding, r *Ruling) []int {
+	if r.history == nil {
+		return nil
+	}
+	if legal, known := secondOpinion(fewUncertain(reduce(r.history))); known && legal != r.legal {
+		return []int{f.Round}
+	}
+	return nil
+}
+
+func (w *Winners) add(n int) {
+	if w.None+w.One+w.Several == 0 {
+		w.Min = n
+	}
+	w.Min, w.Max = min(w.Min, n), max(w.Max, n)
+	switch n {
+	case 0:
+		w.None++
+	case 1:
+		w.One++
+	default:
+		w.Several++
+	}
+}
+
+func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
+	t.unmapped += f.Evidence.Unmapped
+	if r.Void {
+		t.void++
+	}
+	if r.StaleRead {
+		t.stale++
+	}
+	if r.Violation != nil {
+		t.violated++
+		if len(t.violations) < shownViolations {
+			t.violations = append(t.violations, *r.Violation)
+		}
+	}
+	if why := uncontended(f, r, terms.CountsWrites); why != "" {
+		t.why[why]++
+	} else {
+		t.contended++
+	}
+}
+
+// Shares that a contended round needs.
+const (
+	neededInFlight        = 0.8 // of the contenders
+	neededWinnerOverlap   = 0.8
+	neededGuardContention = 0.5
+	toleratedTrouble      = 0.1 // of the contenders
+)
+
+// uncontended says why a round does not count; "" where it does.
+func uncontended(f *Finding, r *Ruling, countsWrites bool) string {
+	e := &f.Evidence
+	n := float64(e.Contenders)
+	switch {
+	case f.Unseeded:
+		return "could not be seeded"
+	case r.Void:
+		return "had a foreign writer on its key"
+	case r.Unread:
+		return "could not be read back"
+	case r.StaleRead:
+		return "had a read-back that contradicts the late read"
+	case e.Contenders < 2:
+		return "had a single contender (raise --contenders)"
+	case float64(e.Troubled-r.Settled) > toleratedTrouble*n:
+		return "had too many contenders throttled, invalid, not sent or unknown (lower --rate, or raise --timeout)"
+	case r.Unsettled > 0 && !countsWrites:
+		return "had an unknown outcome that the read-back could not settle (raise --timeout or --settle)"
+	case e.WinnerOverlap < 0:
+		return "had no winner"
+	case float64(e.MaxInFlight) < neededInFlight*n:
+		return "had too few requests in flight at once (raise --contenders, lower --stagger)"
+	case e.WinnerOverlap < neededWinnerOverlap:
+		return "had a winner that was served before most others were sent (raise --contenders, lower --stagger)"
+	case e.GuardContention < neededGuardContention:
+		return "had too few contenders at the guard together with the winner (raise --contenders, lower --stagger)"
+	default:
+		return ""
+	}
+}
+
+func (j *Judge) contention(contended int) Contention {
+	c := Contention{ContendedRounds: contended, Skew: Skew{Method: j.terms.SentBy}}
+	var flight []int
+	var overlaps, winner, guard []float64
+	var skews, closest []time.Duration
+	for _, f := range j.findings {
+		e := &f.Evidence
+		c.Of += e.Contenders
+		c.ReachedGuard += e.ReachedGuard
+		if e.Contenders == 0 {
+			continue
+		}
+		flight = append(flight, e.MaxInFlight)
+		overlaps = append(overlaps, e.Overlap)
+		winner = append(winner, e.WinnerOverlap)
+		guard = append(guard, e.GuardContention)
+		skews = append(skews, e.Skew)
+		if e.Closest >= 0 {
+			closest = append(closest, e.Closest)
+		}
+	}
+	c.MaxInFlight, c.Overlap, c.WinnerOverlap, c.GuardContention = median(flight), median(overlaps), median(winner), median(guard)
+	slices.Sort(skews)
+	if len(skews) > 0 {
+		c.Skew.Max = &skews[len(skews)-1]
+		c.Closest = least(closest)
+	}
+	c.Skew.P50, c.Skew.P99 = percentileOrNil(skews, 50), percentileOrNil(skews, 99)
+	return c
+}
+
+func least(values []time.Duration) *time.Duration {
+	if len(values) == 0 {
+		return nil
+	}
+	d := slices.Min(values)
+	return &d
+}
+
+func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration {
+	if d, ok := Percentile(sorted, percentile); ok {
+		return &d
+	}
+	return nil
+}
+
+// detail tells the winner's place in the order of sending: a store that always
+// serves the first request sent was hardly contended for.
+func (j *Judge) detail() map[string]any {
+	var ranks []int
+	first := 0
+	for _, f := range j.findings {
+		if rank := f.Evidence.WinnerRank; rank > 0 {
+			ranks = append(ranks, rank)
+			if rank == 1 {
+				first++
+			}
+		}
+	}
+	if len(ranks) == 0 {
+		return map[string]any{}
+	}
+	return map[string]any{"winner_rank": map[string]any{"median": median(ranks), "max": slices.Max(ranks),
+		"first_sent_won": float64(first) / float64(len(ranks))}}
+}

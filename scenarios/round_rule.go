@@ -1,0 +1,208 @@
+package scenarios
+
+import (
+	"math"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// act is one request reduced to what legality depends on.
+type act struct {
+	kind      actKind
+	late      bool  // a late read
+	who       int32 // contender; runner.Own
+	status    int32
+	call, ret time.Duration // unanswered writes return at forever
+	version   int64         // written, or read
+	token     string        // written, or read
+	outcome   targets.Outcome
+	code      string
+	trace     string
+}
+
+type actKind uint8
+
+const (
+	wrote      actKind = iota // a write that was OK
+	refused                   // a write that its guard refused
+	uncertain                 // a write that may have been applied
+	excluded                  // a write that certainly was not applied, for another reason
+	sawOld                    // a read of the state before
+	sawNew                    // a read of a token that a contender of the round wrote
+	sawForeign                // a read of anything else
+	sawNothing                // a read of nothing, where a record had been seeded
+)
+
+const forever = time.Duration(math.MaxInt64)
+
+// breach is why a round is illegal: two acts that no order can reconcile. The
+// second is nil where one act alone is too many.
+type breach struct {
+	kind string
+	a, b *act
+}
+
+// checkRound is the rule of a round in which one write may win, in O(n).
+//
+// Legal iff at most one write was OK; all reads of the new state name one
+// owner, which is that write, or an uncertain one where no write was OK; and
+// either nothing tells of a new state at all, or, with w the OK write, else the
+// admissible uncertain write that was called first,
+//
+//	max(call w, calls of reads of the old state) <=
+//	min(return w, returns of refusals, returns of reads of the new state).
+//
+// Intervals are closed. It gives nil for a legal round.
+func checkRound(acts []act) *breach {
+	var w, lost, old, fresh *act
+	for i := range acts {
+		a := &acts[i]
+		switch a.kind {
+		case wrote:
+			if w != nil {
+				return &breach{"several-winners", w, a}
+			}
+			w = a
+		case refused:
+			if lost == nil || a.ret < lost.ret {
+				lost = a
+			}
+		case sawOld:
+			if old == nil || a.call > old.call {
+				old = a
+			}
+		case sawNew:
+			if fresh != nil && fresh.token != a.token {
+				return &breach{"two-owners", fresh, a}
+			}
+			if fresh == nil || a.ret < fresh.ret {
+				fresh = a
+			}
+		}
+	}
+	if w != nil && fresh != nil && fresh.token != w.token {
+		return &breach{"wrong-owner", w, fresh}
+	}
+	if w == nil {
+		if lost == nil && fresh == nil {
+			return nil
+		}
+		if w = firstAdmissible(acts, fresh); w == nil {
+			return nobodyWon(lost, fresh, old)
+		}
+	}
+	return checkWindow(w, lost, old, fresh)
+}
+
+// firstAdmissible gives the uncertain write that was called first among those
+// that can be the owner the reads name.
+func firstAdmissible(acts []act, fresh *act) *act {
+	var w *act
+	for i := range acts {
+		a := &acts[i]
+		if a.kind == uncertain && (fresh == nil || a.token == fresh.token) && (w == nil || a.call < w.call) {
+			w = a
+		}
+	}
+	return w
+}
+
+func nobodyWon(lost, fresh, old *act) *breach {
+	if lost == nil {
+		return &breach{"owner-never-wrote", fresh, nil}
+	}
+	return &breach{"no-winner", lost, old}
+}
+
+// checkWindow looks for an instant at which w can have been applied.
+func checkWindow(w, lost, old, fresh *act) *breach {
+	if old != nil && old.call > w.ret {
+		return &breach{"lost-write", w, old}
+	}
+	end := w
+	if lost != nil && lost.ret < end.ret {
+		end = lost
+	}
+	if fresh != nil && fresh.ret < end.ret {
+		end = fresh
+	}
+	if w.call > end.ret {
+		if end == lost {
+			return &breach{"refused-before-winner", lost, w}
+		}
+		return &breach{"read-before-write", fresh, w}
+	}
+	if old != nil && old.call > end.ret {
+		if end == lost {
+			return &breach{"old-state-after-refusal", lost, old}
+		}
+		return &breach{"state-went-back", fresh, old}
+	}
+	return nil
+}
+
+// reduce keeps the acts that the rule depends on: the two first of the OK
+// writes, the refusal that returned first, the contenders' read of the old state
+// that was called last, their read of the new state that returned first for each
+// owner, every uncertain write, and what the runner itself read.
+func reduce(acts []act) []act {
+	var kept, rest []act
+	var lost, old *act
+	for i := range acts {
+		a := &acts[i]
+		if a.who == runner.Own {
+			rest = append(rest, *a)
+			continue
+		}
+		switch a.kind {
+		case wrote:
+			if countKind(kept, wrote) < 2 {
+				kept = append(kept, *a)
+			}
+		case refused:
+			if lost == nil || a.ret < lost.ret {
+				lost = a
+			}
+		case sawOld:
+			if old == nil || a.call > old.call {
+				old = a
+			}
+		case sawNew:
+			kept = keepEarliest(kept, a)
+		case excluded:
+			// Without effect; what was stored in spite of that is found before.
+		default:
+			rest = append(rest, *a)
+		}
+	}
+	for _, a := range []*act{lost, old} {
+		if a != nil {
+			kept = append(kept, *a)
+		}
+	}
+	return append(kept, rest...)
+}
+
+func countKind(acts []act, k actKind) int {
+	n := 0
+	for i := range acts {
+		if acts[i].kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func keepEarliest(kept []act, read *act) []act {
+	for i := range kept {
+		if kept[i].kind == sawNew && kept[i].token == read.token {
+			if read.ret < kept[i].ret {
+				kept[i] = *read
+			}
+			return kept
+		}
+	}
+	return append(kept, *read)
+}

@@ -1,0 +1,150 @@
+// Package scenarios holds the contests, one file each, and the pure functions
+// that judge what the runner wrote down of them.
+package scenarios
+
+import (
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// Info is what the command line and a report say of a scenario.
+type Info struct {
+	Name     string
+	Aliases  []string
+	Summary  string // one line
+	Help     string // what is raced, what must hold, what inconclusive would mean
+	Property string // what held means; of an unguarded contest, what is violated
+	Guard    targets.Guard
+	// Unguarded contests are there to be violated: they are never held.
+	Unguarded bool
+}
+
+// Scenario is a contest and its judge. Judge and Rule depend on nothing but
+// their arguments.
+type Scenario interface {
+	runner.Contest
+	Info() Info
+	// Twin is the same contest without the guard; nil for one that has none.
+	Twin() Scenario
+	// Judge keeps of a round what its ruling needs.
+	Judge(r *runner.Round) Finding
+	// Rule says what a finding, with its late read, means.
+	Rule(f *Finding) Ruling
+}
+
+// All lists the scenarios: each gets its subcommand, its flags and its place in
+// the tests from its line here.
+func All() []Scenario {
+	return []Scenario{
+		FailIfExists{},
+		VersionCAS{},
+		CheckThenSet{},
+	}
+}
+
+// Find gives the scenario of that name; nil: there is none.
+func Find(name string) Scenario {
+	for _, s := range All() {
+		if s.Info().Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Finding is what is kept of a round.
+type Finding struct {
+	Round    int
+	Unseeded bool // the start state could not be written; nobody was released
+	Evidence Evidence
+	acts     []act
+	won      int // OK writes, of which acts holds two at most
+	state    startState
+	late     *act // nil: not read late, or as the read-back had it
+	plain    bool // of acts, only the winner is left
+}
+
+// Ruling is what became of a round.
+type Ruling struct {
+	Violation *Violation
+	Void      bool // the key holds a token that nobody of this run wrote
+	StaleRead bool // the read-back showed an old state that the late read contradicts
+	Unread    bool // the final state could not be read
+	Winners   int  // writes that were applied, as far as was seen
+	// Settled counts unknown outcomes that the read-back showed to be applied,
+	// Unsettled those that may have been applied unseen.
+	Settled, Unsettled int
+	legal              bool  // by the round rule alone
+	history            []act // that the round rule was applied to; nil: it was not
+}
+
+// plain tells whether all is as it should be: one accepted write, read back, and
+// nothing unknown. Of such a round only the winner matters to a late read.
+func (r *Ruling) plain() bool {
+	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && r.Settled == 0 && r.Unsettled == 0 && r.Winners == 1
+}
+
+// forget keeps of a plain round only the winner, so that a long run keeps little
+// of each.
+func (f *Finding) forget() {
+	for i := range f.acts {
+		if f.acts[i].kind == wrote {
+			f.acts, f.plain = []act{f.acts[i]}, true
+			return
+		}
+	}
+}
+
+// Violation is a broken rule with the requests that break it.
+type Violation struct {
+	Kind    string    `json:"kind"`
+	Round   int       `json:"round,omitempty"`
+	Control string    `json:"control,omitempty"` // the control that it was seen in
+	Detail  string    `json:"detail"`
+	Witness []Witness `json:"witness"`
+}
+
+// Witness is one request of a violation. Times are since the start of the run.
+type Witness struct {
+	Who     string          `json:"who"`
+	Request string          `json:"request"`
+	Call    time.Duration   `json:"call_ns"`
+	Return  time.Duration   `json:"return_ns"`
+	Outcome targets.Outcome `json:"outcome"`
+	Code    string          `json:"code,omitempty"`
+	Status  int             `json:"status,omitempty"`
+	Token   string          `json:"token,omitempty"` // that was written, or read
+	Version int64           `json:"version"`
+	Trace   string          `json:"trace,omitempty"`
+}
+
+// Fate is what became of one contender, by its last request.
+type Fate struct {
+	Outcome string // won, lost, aborted, unknown, throttled, invalid, not-sent, unmapped
+	At      string // read or write
+	Last    *runner.Exchange
+}
+
+// Fates gives the fate of every contender of a round, in order.
+func Fates(r *runner.Round) []Fate {
+	var fates []Fate
+	for i := range r.Ops {
+		if i < len(r.Ops)-1 && r.Ops[i+1].Contender == r.Ops[i].Contender {
+			continue
+		}
+		last := &r.Ops[i]
+		f := Fate{Outcome: string(last.Reply.Outcome), At: string(last.Op.Kind), Last: last}
+		switch {
+		case last.Op.Kind == targets.Write && last.Reply.Outcome == targets.OK:
+			f.Outcome = "won"
+		case last.Reply.Outcome == targets.Conflict, last.Op.Kind == targets.Read && last.Reply.Outcome.Served():
+			f.Outcome = "lost"
+		case last.Reply.Outcome == targets.Unsupported:
+			f.Outcome = string(targets.Invalid)
+		}
+		fates = append(fates, f)
+	}
+	return fates
+}

@@ -1,0 +1,103 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// verdict goes in this order: violated by what is definite, whether or not
+// there was a contest; held where a contest was shown; else inconclusive.
+func (j *Judge) verdict(t *tally, stopped string) Verdict {
+	info := j.terms.Scenario.Info()
+	v := Verdict{Status: Inconclusive, Property: info.Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
+	for _, c := range j.controls {
+		v.Violations = append(v.Violations, c.violations...)
+	}
+	v.Violations = append(v.Violations, t.violations...)
+	rounds := len(j.findings)
+	switch {
+	case len(j.disagreed) > 0:
+		v.Reasons = append(v.Reasons, fmt.Sprintf("contend contradicts itself: its round rule and the general linearizability checker "+
+			"differ on round %d; this is a bug in contend, please report it with the record", j.disagreed[0]))
+		v.Violations = []Violation{}
+	case len(v.Violations) > 0:
+		v.Status = Violated
+		v.Expected = info.Unguarded
+	default:
+		v.Reasons = append(v.Reasons, j.doubts(t, stopped)...)
+		if len(v.Reasons) == 0 && !info.Unguarded {
+			v.Status = Held
+		}
+		if info.Unguarded {
+			v.Reasons = append(v.Reasons, "no collision was seen, and without a guard that proves nothing (raise --rounds or --contenders)")
+		}
+	}
+	if t.violated > 0 {
+		v.Bound = boundOf(t.violated, rounds)
+	} else {
+		v.Bound = boundOf(0, t.contended)
+	}
+	return v
+}
+
+// doubts are the reasons against holding, each with what would mend it.
+func (j *Judge) doubts(t *tally, stopped string) []string {
+	var doubts []string
+	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
+	rounds := len(j.findings)
+	if j.skipped {
+		add("the controls were skipped, so nothing shows that a violation would have been seen (leave --skip-controls out)")
+	}
+	for _, c := range j.controls {
+		if !c.AsExpected && c.LeftOut == "" {
+			add("control %s: %s", c.Name, c.Detail)
+		}
+	}
+	if stopped != "" {
+		add("%s", stopped)
+	}
+	if t.unmapped > 0 {
+		add("%d of the replies have no row in the target's table, such as %s", t.unmapped, j.unmapped)
+	}
+	if t.void > 0 {
+		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys", t.void, rounds)
+	}
+	if t.stale > 0 {
+		add("%d of %d rounds have a read-back of the old state that no later read confirms: the store's reads are stale, "+
+			"or the late read is missing", t.stale, rounds)
+	}
+	if rounds == 0 && stopped == "" {
+		add("no round was run")
+	}
+	if rounds > 0 && (2*t.contended < rounds || t.contended < j.terms.MinContended) {
+		add("%s", j.tooFewContended(t))
+	}
+	return doubts
+}
+
+func (j *Judge) tooFewContended(t *tally) string {
+	needed := "half of them are needed"
+	if 2*t.contended >= len(j.findings) {
+		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
+	}
+	type cause struct {
+		why string
+		n   int
+	}
+	var causes []cause
+	for why, n := range t.why {
+		causes = append(causes, cause{why, n})
+	}
+	slices.SortFunc(causes, func(a, b cause) int {
+		if a.n != b.n {
+			return b.n - a.n
+		}
+		return strings.Compare(a.why, b.why)
+	})
+	texts := make([]string, len(causes))
+	for i, c := range causes {
+		texts[i] = fmt.Sprintf("%d %s", c.n, c.why)
+	}
+	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, strings.Join(texts, "; "))
+}
