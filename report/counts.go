@@ -1,0 +1,201 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// counts gathers what became of the contenders, and how long it took.
+type counts struct {
+	contenders int
+	byFate     map[fateKey]*Outcome
+	samples    map[sampleKey]*samples
+}
+
+type fateKey struct {
+	outcome, at, code string
+	status            int
+}
+
+type sampleKey struct{ outcome, at string }
+
+func newCounts() *counts {
+	return &counts{byFate: make(map[fateKey]*Outcome), samples: make(map[sampleKey]*samples)}
+}
+
+func (c *counts) add(r *runner.Round) {
+	for _, f := range scenarios.Fates(r) {
+		c.contenders++
+		reply := &f.Last.Reply
+		key := fateKey{f.Outcome, f.At, reply.Code, reply.Status}
+		o := c.byFate[key]
+		if o == nil {
+			o = &Outcome{Outcome: f.Outcome, At: f.At, Code: reply.Code, Status: reply.Status, Message: reply.Message}
+			c.byFate[key] = o
+		}
+		o.Count++
+		at := sampleKey{f.Outcome, f.At}
+		s := c.samples[at]
+		if s == nil {
+			s = &samples{}
+			c.samples[at] = s
+		}
+		s.add(f.Last.Return - f.Last.Call)
+	}
+}
+
+// outcomeOrder is the order that outcomes are told in.
+var outcomeOrder = []string{"won", "lost", "aborted", "unknown", "throttled", "invalid", "not-sent", "unmapped"}
+
+func byOutcome(a, b string) int {
+	return cmp.Compare(slices.Index(outcomeOrder, a), slices.Index(outcomeOrder, b))
+}
+
+func (c *counts) outcomes() []Outcome {
+	rows := []Outcome{}
+	for _, o := range c.byFate {
+		rows = append(rows, *o)
+	}
+	slices.SortFunc(rows, func(a, b Outcome) int {
+		return cmp.Or(byOutcome(a.Outcome, b.Outcome), -cmp.Compare(a.At, b.At), -cmp.Compare(a.Count, b.Count),
+			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Status, b.Status))
+	})
+	return rows
+}
+
+func (c *counts) latencies() []Latency {
+	rows := []Latency{}
+	for key, s := range c.samples {
+		// A request that never left has no latency.
+		if key.outcome == string(targets.NotSent) {
+			continue
+		}
+		rows = append(rows, s.latency(key))
+	}
+	slices.SortFunc(rows, func(a, b Latency) int {
+		return cmp.Or(byOutcome(a.Outcome, b.Outcome), -cmp.Compare(a.At, b.At))
+	})
+	return rows
+}
+
+// of gives the samples of an outcome, wherever it fell.
+func (c *counts) of(outcome string) *samples {
+	all := &samples{}
+	for key, s := range c.samples {
+		if key.outcome == outcome {
+			all.merge(s)
+		}
+	}
+	return all
+}
+
+// count gives how many contenders met an outcome.
+func (c *counts) count(outcome string) int {
+	n := 0
+	for key, o := range c.byFate {
+		if key.outcome == outcome {
+			n += o.Count
+		}
+	}
+	return n
+}
+
+const (
+	// exactSamples are kept as they are; beyond, a histogram is smaller.
+	exactSamples = 30_000
+	// histogram range: a nanosecond to ten minutes, three digits.
+	histogramTop    = int64(10 * time.Minute)
+	histogramDigits = 3
+)
+
+// samples is a distribution of latencies: exact while it is small.
+type samples struct {
+	n         int
+	min, max  time.Duration
+	exact     []time.Duration
+	histogram *hdrhistogram.Histogram
+}
+
+func (s *samples) add(d time.Duration) {
+	if s.n == 0 || d < s.min {
+		s.min = d
+	}
+	s.max = max(s.max, d)
+	s.n++
+	if s.histogram == nil && len(s.exact) < exactSamples {
+		s.exact = append(s.exact, d)
+		return
+	}
+	s.toHistogram()
+	s.record(d)
+}
+
+// record clamps to the histogram's range; the extremes are kept exactly.
+func (s *samples) record(d time.Duration) {
+	_ = s.histogram.RecordValue(max(1, min(int64(d), histogramTop)))
+}
+
+func (s *samples) toHistogram() {
+	if s.histogram != nil {
+		return
+	}
+	s.histogram = hdrhistogram.New(1, histogramTop, histogramDigits)
+	for _, d := range s.exact {
+		s.record(d)
+	}
+	s.exact = nil
+}
+
+func (s *samples) merge(other *samples) {
+	if other.histogram == nil {
+		for _, d := range other.exact {
+			s.add(d)
+		}
+		return
+	}
+	s.toHistogram()
+	if s.n == 0 || other.min < s.min {
+		s.min = other.min
+	}
+	s.max = max(s.max, other.max)
+	s.n += other.n
+	s.histogram.Merge(other.histogram)
+}
+
+// percentile is the nearest rank; ok is false where there are too few samples.
+func (s *samples) percentile(p float64) (d time.Duration, ok bool) {
+	if s.histogram == nil {
+		slices.Sort(s.exact)
+		return scenarios.Percentile(s.exact, p)
+	}
+	if s.n < scenarios.Needed(p) {
+		return 0, false
+	}
+	// The library rounds the rank of a percentile; that of an exact rank it hits.
+	rank := scenarios.NearestRank(s.n, p)
+	at := s.histogram.ValueAtPercentile(100 * float64(rank) / float64(s.n))
+	return min(max(time.Duration(at), s.min), s.max), true
+}
+
+func (s *samples) latency(key sampleKey) Latency {
+	l := Latency{Outcome: key.outcome, At: key.at, N: s.n, Method: "exact", Min: &s.min, Max: &s.max}
+	if s.histogram != nil {
+		l.Method = "hdr"
+	}
+	for _, p := range []struct {
+		percentile float64
+		to         **time.Duration
+	}{{50, &l.P50}, {90, &l.P90}, {95, &l.P95}, {99, &l.P99}} {
+		if d, ok := s.percentile(p.percentile); ok {
+			*p.to = &d
+		}
+	}
+	return l
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// writeCSV writes format csv: one figure a row, so that the rows of many runs
+// can stand in one table. An absent figure has an empty value.
+func writeCSV(w io.Writer, r Result) error {
+	out := csv.NewWriter(w)
+	write := func(figure, outcome, at, code string, status int, value, unit string) {
+		code2 := ""
+		if status != 0 {
+			code2 = strconv.Itoa(status)
+		}
+		_ = out.Write([]string{r.Run, r.Started.UTC().Format(time.RFC3339), r.Scenario, r.Target.URL, strconv.FormatBool(r.Target.Simulated),
+			figure, outcome, at, code, code2, value, unit})
+	}
+	_ = out.Write([]string{"run", "started", "scenario", "target", "simulated", "figure", "outcome", "at", "code", "status", "value", "unit"})
+	write("verdict", "", "", "", 0, string(r.Verdict.Status), "")
+	write("rounds", "", "", "", 0, strconv.Itoa(r.Rounds), "count")
+	write("contended rounds", "", "", "", 0, strconv.Itoa(r.Contention.ContendedRounds), "count")
+	write("violated rounds", "", "", "", 0, strconv.Itoa(r.Verdict.ViolatedRounds), "count")
+	if b := r.Verdict.Bound; b != nil {
+		write("violation rate at most", "", "", "", 0, number(b.AtMost), "share")
+	}
+	for _, o := range r.Outcomes {
+		write("contenders", o.Outcome, o.At, o.Code, o.Status, strconv.Itoa(o.Count), "count")
+	}
+	for _, l := range r.Latency {
+		write("latency n", l.Outcome, l.At, "", 0, strconv.Itoa(l.N), "count")
+		for _, f := range []struct {
+			name  string
+			value *time.Duration
+		}{{"min", l.Min}, {"p50", l.P50}, {"p90", l.P90}, {"p95", l.P95}, {"p99", l.P99}, {"max", l.Max}} {
+			write("latency "+f.name, l.Outcome, l.At, "", 0, nanoseconds(f.value), "ns")
+		}
+	}
+	c := r.Contention
+	inFlight := ""
+	if c.MaxInFlight != nil {
+		inFlight = strconv.Itoa(*c.MaxInFlight)
+	}
+	write("max in flight", "", "", "", 0, inFlight, "count")
+	for _, f := range []struct {
+		name  string
+		value *float64
+	}{{"overlap", c.Overlap}, {"winner overlap", c.WinnerOverlap}, {"guard contention", c.GuardContention}} {
+		text := ""
+		if f.value != nil {
+			text = number(*f.value)
+		}
+		write(f.name, "", "", "", 0, text, "share")
+	}
+	write("release skew p50", "", "", "", 0, nanoseconds(c.Skew.P50), "ns")
+	write("release skew p99", "", "", "", 0, nanoseconds(c.Skew.P99), "ns")
+	write("release skew max", "", "", "", 0, nanoseconds(c.Skew.Max), "ns")
+	for _, e := range r.Expectations {
+		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+func nanoseconds(d *time.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return fmt.Sprint(int64(*d))
+}

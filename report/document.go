@@ -1,0 +1,309 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"contend/scenarios"
+)
+
+// document is a result as people read it, before it has a look.
+type document struct {
+	title  string
+	lead   []string // the verdict first
+	blocks []block
+}
+
+type block struct {
+	heading string
+	table   table
+	text    []string // after the table
+}
+
+type table struct {
+	header []string
+	right  []bool // columns aligned to the right
+	rows   [][]string
+}
+
+const dash = "–"
+
+// VerdictLine is the result in one line: format quiet.
+func (r Result) VerdictLine() string {
+	where := r.Target.URL
+	if r.Target.Simulated {
+		where += " (simulated)"
+	}
+	return fmt.Sprintf("%s on %s: %s", r.Scenario, where, r.verdictText())
+}
+
+// verdictText is the status with its strength.
+func (r Result) verdictText() string {
+	v := r.Verdict
+	switch v.Status {
+	case scenarios.Held:
+		return fmt.Sprintf("held: %d of %d rounds contended, none violated; violation rate under %s (%.0f %% confidence)",
+			r.Contention.ContendedRounds, r.Rounds, percent(v.Bound.AtMost), 100*v.Bound.Confidence)
+	case scenarios.Violated:
+		return r.violatedText()
+	default:
+		text := "inconclusive: " + strings.Join(v.Reasons, "; ")
+		if v.Bound != nil {
+			text += fmt.Sprintf(" (%d of %d rounds contended, none violated)", r.Contention.ContendedRounds, r.Rounds)
+		}
+		return text
+	}
+}
+
+func (r Result) violatedText() string {
+	v := r.Verdict
+	first := v.Violations[0]
+	if first.Control != "" {
+		text := fmt.Sprintf("violated in the %s control: %s", first.Control, first.Detail)
+		if r.Rounds == 0 {
+			text += "; no race was run"
+		}
+		return text
+	}
+	text := fmt.Sprintf("violated in %d of %d rounds: %s", v.ViolatedRounds, r.Rounds, first.Detail)
+	if v.Expected {
+		text += " (expected: no guard)"
+	}
+	if v.Bound.AtLeast != nil {
+		text += fmt.Sprintf("; violation rate over %s (%.0f %% confidence)", percent(*v.Bound.AtLeast), 100*v.Bound.Confidence)
+	}
+	return text
+}
+
+// percent writes a share with two or three figures.
+func percent(share float64) string {
+	p := 100 * share
+	switch {
+	case p == 0 || p >= 99.95:
+		return fmt.Sprintf("%.0f %%", p)
+	case p >= 1:
+		return fmt.Sprintf("%.1f %%", p)
+	default:
+		return fmt.Sprintf("%.*f %%", int(1-math.Floor(math.Log10(p))), p)
+	}
+}
+
+// milliseconds writes a duration in ms with about three figures.
+func milliseconds(d *time.Duration) string {
+	if d == nil {
+		return dash
+	}
+	ms := float64(*d) / 1e6
+	switch {
+	case ms >= 100:
+		return fmt.Sprintf("%.0f", ms)
+	case ms >= 10:
+		return fmt.Sprintf("%.1f", ms)
+	case ms >= 1:
+		return fmt.Sprintf("%.2f", ms)
+	default:
+		return fmt.Sprintf("%.3f", ms)
+	}
+}
+
+func (r Result) document() document {
+	d := document{title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
+	if r.Target.Simulated {
+		d.title += " · SIMULATED, not a live platform"
+	}
+	status, rest, _ := strings.Cut(r.verdictText(), ":")
+	d.lead = append(d.lead, strings.Replace(status, string(r.Verdict.Status), strings.ToUpper(string(r.Verdict.Status)), 1)+":"+rest)
+	d.lead = append(d.lead, "Property: "+r.Verdict.Property, r.runLine())
+	d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock(), r.contestBlock())
+	if len(r.Verdict.Violations) > 0 {
+		d.blocks = append(d.blocks, r.witnessBlock(r.Verdict.Violations[0]))
+	}
+	if len(r.Expectations) > 0 {
+		d.blocks = append(d.blocks, r.expectationBlock())
+	}
+	d.blocks = append(d.blocks, block{text: r.notes()})
+	return d
+}
+
+func (r Result) runLine() string {
+	return fmt.Sprintf("Run %s · %d contenders, %d rounds · %s · took %s · %d requests · seed %s", r.Run, r.Params.Contenders,
+		r.Rounds, r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), r.Requests, r.Params.Seed)
+}
+
+func (r Result) contenders() int {
+	n := 0
+	for _, o := range r.Outcomes {
+		n += o.Count
+	}
+	return n
+}
+
+func (r Result) outcomeBlock() block {
+	b := block{heading: fmt.Sprintf("Winners and losers: %d contenders in %d rounds", r.contenders(), r.Rounds),
+		table: table{header: []string{"outcome", "at", "code", "status", "count", "share", "message"},
+			right: []bool{false, false, false, true, true, true, false}}}
+	for _, o := range r.Outcomes {
+		status, message := dash, o.Message
+		if o.Status != 0 {
+			status = fmt.Sprint(o.Status)
+		}
+		if o.Settled > 0 {
+			message = strings.TrimSpace(fmt.Sprintf("%d turned out to be applied. %s", o.Settled, message))
+		}
+		b.table.rows = append(b.table.rows, []string{o.Outcome, o.At, orDash(o.Code), status, fmt.Sprint(o.Count),
+			percent(float64(o.Count) / float64(r.contenders())), orDash(message)})
+	}
+	w := r.Winners
+	if total := w.None + w.One + w.Several; total > 0 {
+		b.text = append(b.text, fmt.Sprintf("Winners a round: none in %d, one in %d, several in %d (fewest %d, most %d).",
+			w.None, w.One, w.Several, w.Min, w.Max))
+	}
+	return b
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return dash
+	}
+	return text
+}
+
+func (r Result) latencyBlock() block {
+	b := block{heading: "Latency in ms, from the call to the complete reply",
+		table: table{header: []string{"outcome", "at", "n", "min", "p50", "p90", "p95", "p99", "max"},
+			right: []bool{false, false, true, true, true, true, true, true, true}}}
+	methods := map[string]string{"exact": "nearest rank", "hdr": "a histogram of three digits"}
+	var used []string
+	for _, l := range r.Latency {
+		b.table.rows = append(b.table.rows, []string{l.Outcome, l.At, fmt.Sprint(l.N), milliseconds(l.Min), milliseconds(l.P50),
+			milliseconds(l.P90), milliseconds(l.P95), milliseconds(l.P99), milliseconds(l.Max)})
+		if !slices.Contains(used, methods[l.Method]) {
+			used = append(used, methods[l.Method])
+		}
+	}
+	if len(used) > 0 {
+		b.text = []string{fmt.Sprintf("Percentiles by %s; %s: too few samples (p90 needs 10, p95 20, p99 100).",
+			strings.Join(used, " and "), dash)}
+	}
+	return b
+}
+
+func (r Result) contestBlock() block {
+	c := r.Contention
+	skew := fmt.Sprintf("p50 %s, p99 %s, max %s ms", milliseconds(c.Skew.P50), milliseconds(c.Skew.P99), milliseconds(c.Skew.Max))
+	inFlight, closest := dash, dash
+	if c.MaxInFlight != nil {
+		inFlight = fmt.Sprintf("%d of %d", *c.MaxInFlight, r.Params.Contenders)
+	}
+	if c.Closest != nil {
+		closest = (*c.Closest).String()
+	}
+	b := block{heading: "Was there a contest? Medians over the rounds",
+		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
+			rows: [][]string{
+				{"contended rounds", fmt.Sprintf("%d of %d", c.ContendedRounds, r.Rounds), "rounds that count as evidence"},
+				{"max in flight", inFlight, "requests under way at one moment"},
+				{"overlap", share(c.Overlap), "pairs of contenders under way together"},
+				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},
+				{"guard contention", share(c.GuardContention), "others at the guard during the winner's write"},
+				{"reached the guard", fmt.Sprintf("%d of %d", c.ReachedGuard, c.Of), "contenders whose write the store decided on"},
+				{"release skew", skew, "first to last request sent, by " + c.Skew.Method},
+				{"closest writes", closest, "a narrower gap in a guard could not be seen"},
+			}}}
+	var controls []string
+	for _, c := range r.Controls {
+		text := c.Name + " ✓"
+		switch {
+		case c.LeftOut != "":
+			text = c.Name + " left out (" + c.LeftOut + ")"
+		case !c.AsExpected:
+			text = c.Name + " ✗ (" + c.Detail + ")"
+		case c.Name == "twin":
+			text = fmt.Sprintf("twin ✓ (unguarded, violated in %d of %d rounds)", c.Rounds, c.Rounds)
+		}
+		controls = append(controls, text)
+	}
+	if len(controls) == 0 {
+		controls = []string{"none were made"}
+	}
+	b.text = append(b.text, "Controls: "+strings.Join(controls, ", ")+".")
+	return b
+}
+
+func share(s *float64) string {
+	if s == nil {
+		return dash
+	}
+	return percent(*s)
+}
+
+func (r Result) witnessBlock(v scenarios.Violation) block {
+	where := "round " + fmt.Sprint(v.Round)
+	if v.Control != "" {
+		where = "the " + v.Control + " control"
+	}
+	b := block{heading: fmt.Sprintf("Witness of %s, %s: %s", v.Kind, where, v.Detail),
+		table: table{header: []string{"who", "request", "called at ms", "returned at ms", "outcome", "code", "status", "version", "token …"},
+			right: []bool{false, false, true, true, false, false, true, true, false}}}
+	begin := r.Params.KeyPrefix + r.Run + "-"
+	for _, w := range v.Witness {
+		status, returned := dash, dash
+		if w.Status != 0 {
+			status = fmt.Sprint(w.Status)
+		}
+		if w.Return < math.MaxInt64 {
+			returned = fmt.Sprintf("%.3f", float64(w.Return)/1e6)
+		}
+		b.table.rows = append(b.table.rows, []string{w.Who, w.Request, fmt.Sprintf("%.3f", float64(w.Call)/1e6), returned,
+			string(w.Outcome), orDash(w.Code), status, fmt.Sprint(w.Version), orDash(strings.TrimPrefix(w.Token, begin))})
+	}
+	b.text = append(b.text, "Times since the start of the run. Every token begins with "+begin)
+	if more := len(r.Verdict.Violations) - 1; more > 0 {
+		b.text = append(b.text, fmt.Sprintf("%d more violations are in the json output.", more))
+	}
+	return b
+}
+
+func (r Result) expectationBlock() block {
+	b := block{heading: "Expectations", table: table{header: []string{"expected", "measured", "met"}, right: []bool{false, true, false}}}
+	for _, e := range r.Expectations {
+		met := "✗ no"
+		if e.Met {
+			met = "✓ yes"
+		}
+		b.table.rows = append(b.table.rows, []string{e.Expr, e.Figure, met})
+	}
+	return b
+}
+
+func (r Result) notes() []string {
+	var notes []string
+	if r.Verdict.Status == scenarios.Violated {
+		for _, reason := range r.Verdict.Reasons {
+			notes = append(notes, "Note: "+reason)
+		}
+	}
+	if r.Interrupted {
+		notes = append(notes, fmt.Sprintf("Note: interrupted after %d rounds.", r.Rounds))
+	}
+	for _, n := range r.Target.Notes {
+		notes = append(notes, "Note: "+n)
+	}
+	var strategies, labels []string
+	for condition, way := range r.Target.Strategy {
+		strategies = append(strategies, condition+"="+way)
+	}
+	for k, v := range r.Labels {
+		labels = append(labels, k+"="+v)
+	}
+	slices.Sort(strategies)
+	slices.Sort(labels)
+	notes = append(notes, fmt.Sprintf("Strategy: %s. Made by: %s", strings.Join(strategies, ", "), r.Command))
+	if len(labels) > 0 {
+		notes = append(notes, "Labels: "+strings.Join(labels, ", "))
+	}
+	return append(notes, fmt.Sprintf("contend %s, %s, %s/%s, %d CPUs", r.Tool.Version, r.Tool.Go, r.Host.OS, r.Host.Arch, r.Host.CPUs))
+}

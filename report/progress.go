@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"contend/runner"
+)
+
+// Progress is an observer that tells how far a run is: a bar on a terminal, a
+// plain line every few seconds elsewhere.
+type Progress struct {
+	w        io.Writer
+	rounds   int           // 0: until duration is up
+	duration time.Duration // 0: until the rounds are done
+	start    time.Time
+	told     time.Time
+	bars     *mpb.Progress
+	bar      *mpb.Bar
+	phase    atomic.Value // string; read by the bar's own goroutine
+}
+
+// tellEvery is how often a plain line is written.
+const tellEvery = 5 * time.Second
+
+// NewProgress tells on w, which terminal says is one.
+func NewProgress(w io.Writer, terminal bool, rounds int, duration time.Duration) *Progress {
+	p := &Progress{w: w, rounds: rounds, duration: duration, start: time.Now(), told: time.Now()}
+	p.phase.Store("controls")
+	if terminal {
+		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+		p.bar = p.bars.AddBar(int64(max(rounds, int(duration/time.Millisecond))),
+			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.phase.Load().(string) + " " })),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+				return fmt.Sprintf(" %s", time.Since(p.start).Round(time.Second))
+			})),
+			mpb.BarRemoveOnComplete())
+	}
+	return p
+}
+
+// Controls tells that the race begins.
+func (p *Progress) Controls(*runner.Controls) { p.phase.Store("rounds") }
+
+// Round tells that a round is done.
+func (p *Progress) Round(r *runner.Round) {
+	if p.bar != nil {
+		done := int64(r.Number)
+		if p.rounds == 0 {
+			done = int64(time.Since(p.start) / time.Millisecond)
+		}
+		p.bar.SetCurrent(done)
+		p.phase.Store(fmt.Sprintf("round %d", r.Number))
+		return
+	}
+	p.tell(func() string {
+		if p.rounds == 0 {
+			return fmt.Sprintf("%d rounds, %s of %s", r.Number, time.Since(p.start).Round(time.Second), p.duration)
+		}
+		return fmt.Sprintf("%d of %d rounds after %s", r.Number, p.rounds, time.Since(p.start).Round(time.Second))
+	})
+}
+
+// Late tells that the keys are read once more.
+func (p *Progress) Late(round int, _ *runner.Exchange) {
+	p.phase.Store("late reads")
+	if p.bar == nil {
+		p.tell(func() string { return fmt.Sprintf("reading every key once more: %d", round) })
+	}
+}
+
+func (p *Progress) tell(text func() string) {
+	if time.Since(p.told) >= tellEvery {
+		p.told = time.Now()
+		fmt.Fprintf(p.w, "contend: %s\n", text())
+	}
+}
+
+// Done takes the bar away.
+func (p *Progress) Done() {
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.bars.Wait()
+	}
+}

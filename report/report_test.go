@@ -1,0 +1,390 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// resultOf runs a scenario on a simulated target in virtual time.
+func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Plan)) (result Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		target, err := targets.Open(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raced, twin := Raced(scenarios.Find(scenario), false)
+		plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 20, Timeout: time.Second, Settle: time.Second,
+			Race: raced, ControlRounds: 3, Unguarded: twin == nil}
+		if twin != nil {
+			plan.Twin = twin
+		}
+		front := Front{Run: plan.Run, Tool: Tool{"v1", "go1.26"}, Command: "contend " + scenario, Scenario: scenario,
+			Labels: map[string]string{"site": "a|b"}, Target: TargetOf(target.Describe()), Host: Host{"linux", "amd64", 2},
+			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3, MinContended: 1,
+				KeyPrefix: "contend-", ExpectVerdict: "held"}}
+		if change != nil {
+			change(&front, &plan)
+		}
+		maker, err := NewMaker(front)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Proceed, plan.Doubtful = maker.Proceed, maker.Doubtful
+		summary, err := runner.Run(t.Context(), target, plan, maker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
+		if summary.Stopped != nil {
+			end.Stopped = summary.Stopped.Error()
+		}
+		result = maker.Make(end)
+	})
+	return result
+}
+
+func render(t *testing.T, format string, r Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := (Output{Format: format}).render(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// awkward is a result with everything in it that breaks a table.
+func awkward(t *testing.T) Result {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Outcomes = append(r.Outcomes, Outcome{Outcome: "unmapped", At: "write", Code: "A|B <b>_x_*y*`z`", Status: 599, Count: 3,
+		Message: "first line\nsecond | line\r\nthird {noformat} [link] !image.png! ~x~ &lt; " + strings.Repeat("longword", 40)})
+	r.Target.URL = "redis://" + strings.Repeat("very-long-host-name.", 12) + "example:6379/0"
+	r.Expectations = append(r.Expectations, Expectation{Expr: "p99(won)<250ms", Met: false, Figure: "too few samples: 20"})
+	return r
+}
+
+func TestTableKeepsToItsWidth(t *testing.T) {
+	for _, r := range []Result{
+		resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil),
+		resultOf(t, "version-cas", "sim:?latency=40ms&fault=throttle=0.5", nil),
+		awkward(t),
+	} {
+		text := render(t, "table", r)
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if n := len([]rune(line)); n > terminalWidth || strings.HasSuffix(line, " ") || strings.Contains(line, "\x1b") {
+				t.Errorf("a line of %d columns, %q", n, line)
+			}
+		}
+	}
+}
+
+// In this order, and at a glance: that it is simulated, the verdict, winners and
+// losers, latency, evidence, witness.
+func TestTableOrder(t *testing.T) {
+	text := render(t, "table", resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil))
+	at := 0
+	for _, want := range []string{"SIMULATED", "VIOLATED in 20 of 20 rounds", "Winners and losers", "KEY_CONFLICT", "Latency", "Was there a contest",
+		"max in flight", "Controls: sequential ✓, stale ✓, nonce ✓, twin ✓", "Witness of several-winners", "r1-c", "r1-c", "contend fail-if-exists"} {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is missing, or not where it belongs, in:\n%s", want, text)
+		}
+		at += i + len(want)
+	}
+}
+
+func TestVerdictLine(t *testing.T) {
+	for _, c := range []struct{ scenario, url, want string }{
+		{"fail-if-exists", "sim:?latency=40ms", "fail-if-exists on sim:?latency=40ms (simulated): held: 20 of 20 rounds contended, none violated; violation rate under 13.9 % (95 % confidence)"},
+		{"check-then-set", "sim:?latency=40ms", "check-then-set on sim:?latency=40ms (simulated): violated in 20 of 20 rounds: two writes were accepted where only one may win (expected: no guard); violation rate over 86.1 % (95 % confidence)"},
+		{"fail-if-exists", "sim:?latency=40ms&fault=condition-ignored", "fail-if-exists on sim:?latency=40ms&fault=condition-ignored (simulated): violated in the sequential control: a second create of one key was accepted, with nothing running beside it; no race was run"},
+	} {
+		if got := resultOf(t, c.scenario, c.url, nil).VerdictLine(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+	stopped := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=throttle", nil).VerdictLine()
+	if !strings.Contains(stopped, "inconclusive: the target served none of the contenders for 3 rounds") {
+		t.Error(stopped)
+	}
+}
+
+func TestMarkdownAndJiraCells(t *testing.T) {
+	r := awkward(t)
+	for format, cells := range map[string]func(line string) int{
+		"markdown": func(line string) int {
+			return strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") - 1
+		},
+		"jira": func(line string) int {
+			return strings.Count(strings.ReplaceAll(line, "||", "|"), "|") - 1
+		},
+	} {
+		text := render(t, format, r)
+		columns, tables, rows := 0, 0, 0
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			switch {
+			case !strings.HasPrefix(line, "|"):
+				columns = 0
+			case columns == 0:
+				columns = cells(line)
+				tables++
+			default:
+				rows++
+				if got := cells(line); got != columns {
+					t.Errorf("%s: %d cells in a table of %d columns: %s", format, got, columns, line)
+				}
+			}
+		}
+		if tables != 5 || rows < 15 {
+			t.Errorf("%s: %d tables with %d rows:\n%s", format, tables, rows, text)
+		}
+	}
+	if markdown := render(t, "markdown", r); strings.Contains(markdown, "<b>") || !strings.Contains(markdown, `A\|B &lt;b&gt;\_x\_`) {
+		t.Errorf("markup of a code came through:\n%s", markdown)
+	}
+	if jira := render(t, "jira", r); strings.Contains(jira, "{noformat}") || !strings.Contains(jira, "A¦B") || strings.Contains(jira, "| |\n||") {
+		t.Errorf("markup of a message came through:\n%s", jira)
+	}
+}
+
+func TestCSVIsRectangular(t *testing.T) {
+	rows, err := csv.NewReader(strings.NewReader(render(t, "csv", awkward(t)))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := make(map[string]bool)
+	for _, row := range rows[1:] {
+		figures[row[5]] = true
+	}
+	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most"} {
+		if !figures[want] {
+			t.Errorf("no row of %q", want)
+		}
+	}
+}
+
+// The members that the command line promises, by path; null is a value.
+const promised = `schema run tool.version tool.go command scenario params.contenders params.rounds params.timeout_ns params.release params.seed
+params.unguarded labels target.kind target.url target.strategy.create target.simulated target.server target.notes host.os host.arch host.cpus
+started elapsed_ns interrupted requests quota_units controls.name controls.as_expected controls.rounds rounds outcomes.outcome outcomes.at
+outcomes.code outcomes.status outcomes.count outcomes.message winners.min winners.max winners.none winners.one winners.several
+latency.outcome latency.at latency.n latency.method latency.min_ns latency.p50_ns latency.p90_ns latency.p95_ns latency.p99_ns latency.max_ns
+contention.max_in_flight contention.overlap contention.winner_overlap contention.guard_contention contention.reached_guard contention.of
+contention.release_skew.p50_ns contention.release_skew.p99_ns contention.release_skew.max_ns contention.release_skew.method
+contention.closest_ns contention.contended_rounds verdict.status verdict.property verdict.reasons verdict.violations.kind
+verdict.violations.round verdict.violations.detail verdict.violations.witness verdict.bound.confidence verdict.bound.violation_rate_at_most
+expectations.expr expectations.met expectations.figure detail`
+
+func TestJSONHoldsWhatIsPromised(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", func(f *Front, _ *runner.Plan) { f.Params.Expect = []string{"throttled==0"} })
+	var object any
+	if err := json.Unmarshal([]byte(render(t, "json", r)), &object); err != nil {
+		t.Fatal(err)
+	}
+	var has func(v any, path []string) bool
+	has = func(v any, path []string) bool {
+		if len(path) == 0 {
+			return true
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			member, ok := v[path[0]]
+			return ok && has(member, path[1:])
+		case []any:
+			for _, element := range v {
+				if has(element, path) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, path := range strings.Fields(promised) {
+		if !has(object, strings.Split(path, ".")) {
+			t.Errorf("%s is missing", path)
+		}
+	}
+	if object.(map[string]any)["target"].(map[string]any)["simulated"] != true {
+		t.Error("a simulated target is not told as such")
+	}
+	var again Result
+	if err := json.Unmarshal([]byte(render(t, "json", r)), &again); err != nil || again.Verdict.Violations[0].Witness[0] != r.Verdict.Violations[0].Witness[0] {
+		t.Errorf("a result does not survive being read: %v", err)
+	}
+}
+
+func TestParseOutputs(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		values []string
+		want   []Output
+		fault  string
+	}{
+		{nil, []Output{{"table", ""}}, ""},
+		{[]string{"json"}, []Output{{"json", ""}}, ""},
+		{[]string{"json=" + dir + "/a"}, []Output{{"table", ""}, {"json", dir + "/a"}}, ""},
+		{[]string{"quiet", "csv=" + dir + "/b"}, []Output{{"quiet", ""}, {"csv", dir + "/b"}}, ""},
+		{[]string{"xml"}, nil, `unknown format "xml"; there are table, json, markdown, jira, csv, quiet`},
+		{[]string{"json="}, nil, "file name is missing"},
+		{[]string{"json", "csv"}, nil, "both go to standard output"},
+		{[]string{"json=" + dir}, nil, "is a folder"},
+		{[]string{"json=" + dir + "/none/x"}, nil, "cannot write there"},
+		{[]string{"json=" + dir + "/a", "csv=" + dir + "/a"}, nil, "two formats cannot go to one file"},
+	} {
+		got, err := ParseOutputs(c.values)
+		if c.fault != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%q: error %v, want one with %q", c.values, err, c.fault)
+			}
+		} else if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%q: got %v, %v; want %v", c.values, got, err, c.want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("checking left %v behind", left)
+	}
+}
+
+// A file is replaced whole or not at all.
+func TestReplaceFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	write := func(text string, err error) error {
+		return ReplaceFile(name, func(w io.Writer) error {
+			_, _ = io.WriteString(w, text)
+			return err
+		})
+	}
+	if err := write("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := write("tw", broken); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(name); string(got) != "one" {
+		t.Errorf("after a failed write the file holds %q", got)
+	}
+	if err := write("three", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(name); string(got) != "three" {
+		t.Errorf("the file holds %q", got)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestExpectations(t *testing.T) {
+	c := newCounts()
+	add := func(outcome targets.Outcome, took time.Duration) {
+		c.add(&runner.Round{Ops: []runner.Exchange{{Op: targets.Op{Kind: targets.Write}, Reply: targets.Reply{Outcome: outcome}, Return: took}}})
+	}
+	for i := range 30 {
+		add(targets.OK, time.Duration(i+1)*time.Millisecond)
+	}
+	for range 70 {
+		add(targets.Conflict, 5*time.Millisecond)
+	}
+	for _, e := range []struct {
+		text, figure string
+		met          bool
+	}{
+		{"p50(won)<=15ms", "15ms", true},
+		{"p95(won)<29ms", "29ms", false},
+		{"max(won)==30ms", "30ms", true},
+		{"min(lost)>=5ms", "5ms", true},
+		{"p99(won)<1h", "too few samples: 30", false},
+		{"p50(aborted)<1h", "no sample", false},
+		{"n(won)==30", "30", true},
+		{"throttled == 0", "0", true},
+		{"lost>=70%", "70%", true},
+		{"lost>70%", "70%", false},
+		{"won<30", "30", false},
+	} {
+		parsed, err := parseExpectation(e.text)
+		if err != nil {
+			t.Errorf("%s: %v", e.text, err)
+			continue
+		}
+		if got := parsed.check(c); got.Met != e.met || got.Figure != e.figure {
+			t.Errorf("%s: met %v with %s, want %v with %s", e.text, got.Met, got.Figure, e.met, e.figure)
+		}
+	}
+	for _, text := range []string{"", "p98(won)<1s", "p99(wins)<1s", "p99(won)<1", "p99(won)=1s", "lost>x", "n(won)>50%", "won>1s", "p50(won)<1s extra"} {
+		if _, err := parseExpectations([]string{text}); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+	if got := (expectation{text: "throttled==0", outcome: "throttled", operator: "=="}).check(newCounts()); got.Met {
+		t.Error("an expectation is met although nobody contended")
+	}
+}
+
+// Many samples go into a histogram, whose percentiles stay within its three
+// digits of the exact nearest rank.
+func TestManySamples(t *testing.T) {
+	for _, n := range []int{exactSamples, exactSamples + 1, 200_000} {
+		all, half := &samples{}, &samples{}
+		var exact []time.Duration
+		for i := range n {
+			d := time.Duration(1+i*i%99_991) * time.Microsecond
+			exact = append(exact, d)
+			if i%2 == 0 {
+				half.add(d)
+			} else {
+				all.add(d)
+			}
+		}
+		all.merge(half)
+		if all.n != n || (all.histogram != nil) != (n > exactSamples) {
+			t.Fatalf("%d samples, histogram %v", all.n, all.histogram != nil)
+		}
+		for _, p := range []float64{50, 90, 95, 99} {
+			got, _ := all.percentile(p)
+			want := exactPercentile(exact, p)
+			if ratio := float64(got) / float64(want); ratio < 0.999 || ratio > 1.001 {
+				t.Errorf("%d samples: p%g is %s, exactly %s", n, p, got, want)
+			}
+		}
+		l := all.latency(sampleKey{"won", "write"})
+		if *l.Min != time.Microsecond || l.N != n || l.Method != map[bool]string{true: "hdr", false: "exact"}[n > exactSamples] {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+func exactPercentile(values []time.Duration, p float64) time.Duration {
+	s := &samples{n: len(values), exact: values}
+	d, _ := s.percentile(p)
+	return d
+}
+
+// Twelve samples: the smallest percentiles are told, the others are dashes.
+func TestFewSamples(t *testing.T) {
+	s := &samples{}
+	for i := range 12 {
+		s.add(time.Duration(12-i) * time.Millisecond)
+	}
+	l := s.latency(sampleKey{"won", "write"})
+	if *l.P50 != 6*time.Millisecond || *l.P90 != 11*time.Millisecond || l.P95 != nil || l.P99 != nil || *l.Max != 12*time.Millisecond {
+		t.Errorf("%+v", l)
+	}
+}

@@ -1,0 +1,234 @@
+// Package report turns what was measured and judged into results, and results
+// into their looks.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// ResultSchema is the format of a result.
+const ResultSchema = "contend.result/1"
+
+// Front is what is known of a run before it starts. It is the head of a result
+// and of a record.
+type Front struct {
+	Run      string            `json:"run"`
+	Tool     Tool              `json:"tool"`
+	Command  string            `json:"command"` // can be pasted; secrets masked
+	Scenario string            `json:"scenario"`
+	Params   Params            `json:"params"`
+	Labels   map[string]string `json:"labels"`
+	Target   Target            `json:"target"`
+	Host     Host              `json:"host"`
+	Started  time.Time         `json:"started"`
+}
+
+// Tool is the contend that made a result.
+type Tool struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+}
+
+// Host is the machine that the contenders ran on.
+type Host struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	CPUs int    `json:"cpus"`
+}
+
+// Params are the flags that every scenario has, as they took effect.
+type Params struct {
+	Contenders    int           `json:"contenders"`
+	Rounds        int           `json:"rounds"`      // 0: until Duration was up
+	Duration      time.Duration `json:"duration_ns"` // 0: until Rounds were done
+	Timeout       time.Duration `json:"timeout_ns"`
+	Settle        time.Duration `json:"settle_ns"`
+	Stagger       time.Duration `json:"stagger_ns"`
+	Release       string        `json:"release"`
+	Rate          float64       `json:"rate"` // 0: unlimited
+	Seed          string        `json:"seed"`
+	Unguarded     bool          `json:"unguarded"`
+	SkipControls  bool          `json:"skip_controls"`
+	ControlRounds int           `json:"control_rounds"`
+	MinContended  int           `json:"min_contended"`
+	ValueSize     int           `json:"value_size"`
+	KeyPrefix     string        `json:"key_prefix"`
+	Expect        []string      `json:"expect,omitempty"`
+	ExpectVerdict string        `json:"expect_verdict"`
+}
+
+// Target is a target as a result tells it.
+type Target struct {
+	Kind         string            `json:"kind"`
+	URL          string            `json:"url"`
+	Strategy     map[string]string `json:"strategy"`
+	Simulated    bool              `json:"simulated"`
+	Server       string            `json:"server"`
+	Notes        []string          `json:"notes"`
+	SentBy       string            `json:"sent_by"`
+	CountsWrites bool              `json:"counts_writes"`
+}
+
+// TargetOf tells a description.
+func TargetOf(d targets.Description) Target {
+	notes := d.Notes
+	if notes == nil {
+		notes = []string{}
+	}
+	return Target{Kind: d.Kind, URL: d.URL, Strategy: d.Strategies, Simulated: d.Simulated, Server: d.Server,
+		Notes: notes, SentBy: d.SentBy, CountsWrites: d.CountsWrites}
+}
+
+// Result is everything that a run tells: format json.
+type Result struct {
+	Schema string `json:"schema"`
+	Front
+	Elapsed      time.Duration        `json:"elapsed_ns"`
+	Interrupted  bool                 `json:"interrupted"`
+	Stopped      string               `json:"stopped,omitempty"` // why the run ended early
+	Requests     int64                `json:"requests"`
+	QuotaUnits   *int64               `json:"quota_units"`
+	Controls     []scenarios.Control  `json:"controls"`
+	Rounds       int                  `json:"rounds"`
+	Outcomes     []Outcome            `json:"outcomes"`
+	Winners      scenarios.Winners    `json:"winners"`
+	Latency      []Latency            `json:"latency"`
+	Contention   scenarios.Contention `json:"contention"`
+	Verdict      scenarios.Verdict    `json:"verdict"`
+	Expectations []Expectation        `json:"expectations"`
+	Detail       map[string]any       `json:"detail"`
+}
+
+// Outcome counts the contenders with one fate.
+type Outcome struct {
+	Outcome string `json:"outcome"`
+	At      string `json:"at"`
+	Code    string `json:"code"`
+	Status  int    `json:"status"`
+	Count   int    `json:"count"`
+	Message string `json:"message,omitempty"` // of the first
+	// Settled counts those of an unknown outcome that the read-back showed to be
+	// applied.
+	Settled int `json:"settled_as_applied,omitempty"`
+}
+
+// Latency is the distribution of one outcome's last request, call to return.
+type Latency struct {
+	Outcome string         `json:"outcome"`
+	At      string         `json:"at"`
+	N       int            `json:"n"`
+	Method  string         `json:"method"` // exact (nearest rank) or hdr (three digits)
+	Min     *time.Duration `json:"min_ns"`
+	P50     *time.Duration `json:"p50_ns"`
+	P90     *time.Duration `json:"p90_ns"`
+	P95     *time.Duration `json:"p95_ns"`
+	P99     *time.Duration `json:"p99_ns"`
+	Max     *time.Duration `json:"max_ns"`
+}
+
+// Maker is an observer that makes a result of what it is shown, in the run or
+// from a record.
+type Maker struct {
+	front        Front
+	judge        *scenarios.Judge
+	counts       *counts
+	expectations []expectation
+	proceed      bool
+}
+
+// NewMaker prepares a result for a run that starts as front says. It fails on an
+// expectation that cannot be read and on an unknown scenario.
+func NewMaker(front Front) (*Maker, error) {
+	scenario := scenarios.Find(front.Scenario)
+	if scenario == nil {
+		return nil, &UnknownScenarioError{front.Scenario}
+	}
+	m := &Maker{front: front, counts: newCounts()}
+	var err error
+	if m.expectations, err = parseExpectations(front.Params.Expect); err != nil {
+		return nil, err
+	}
+	raced, twin := Raced(scenario, front.Params.Unguarded)
+	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
+		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy})
+	return m, nil
+}
+
+// UnknownScenarioError is a scenario that this contend does not have.
+type UnknownScenarioError struct{ Name string }
+
+func (e *UnknownScenarioError) Error() string { return "unknown scenario " + e.Name }
+
+// Raced gives what is raced, and the twin that is its control: nil where the
+// race itself has no guard.
+func Raced(s scenarios.Scenario, unguarded bool) (raced, twin scenarios.Scenario) {
+	if t := s.Twin(); t != nil {
+		if unguarded {
+			return t, nil
+		}
+		return s, t
+	}
+	return s, nil
+}
+
+// Controls judges the controls.
+func (m *Maker) Controls(c *runner.Controls) { m.proceed = m.judge.Controls(c) }
+
+// Proceed tells whether there is anything to race for: a guard that the controls
+// showed to be absent needs no contest.
+func (m *Maker) Proceed() bool { return m.proceed }
+
+// Doubtful names the rounds whose ruling waits for a late read.
+func (m *Maker) Doubtful() []int { return m.judge.Doubtful() }
+
+// Round takes a round into account.
+func (m *Maker) Round(r *runner.Round) {
+	m.judge.Round(r)
+	m.counts.add(r)
+}
+
+// Late takes a late read into account.
+func (m *Maker) Late(round int, read *runner.Exchange) { m.judge.Late(round, read) }
+
+// Make concludes.
+func (m *Maker) Make(end runner.End) Result {
+	j := m.judge.Conclude(end.Stopped)
+	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
+		Stopped: end.Stopped, Requests: end.Requests, Controls: j.Controls, Rounds: end.Rounds,
+		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
+		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail}
+	if r.Controls == nil {
+		r.Controls = []scenarios.Control{}
+	}
+	r.settle(j.Settled)
+	for _, e := range m.expectations {
+		r.Expectations = append(r.Expectations, e.check(m.counts))
+	}
+	return r
+}
+
+// settle notes how many unknown outcomes turned out to be applied.
+func (r *Result) settle(n int) {
+	for i := range r.Outcomes {
+		if o := &r.Outcomes[i]; o.Outcome == string(targets.Unknown) && n > 0 {
+			o.Settled = min(n, o.Count)
+			n -= o.Settled
+		}
+	}
+}
+
+// MarshalIndent gives the result as format json writes it.
+func (r Result) MarshalIndent() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(r)
+	return b.Bytes(), err
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// terminalWidth is what a table keeps to, on a terminal or not.
+const terminalWidth = 100
+
+// writeTerminal writes format table. Colour marks the verdict alone.
+func writeTerminal(w io.Writer, r Result, colour bool) error {
+	d := r.document()
+	var b strings.Builder
+	b.WriteString(wrap(d.title, "") + "\n")
+	for i, line := range d.lead {
+		text := wrap(line, "  ")
+		if i == 0 && colour {
+			text = paint(text, r)
+		}
+		b.WriteString(text + "\n")
+	}
+	for _, block := range d.blocks {
+		if block.heading != "" {
+			fmt.Fprintf(&b, "\n%s\n", wrap(block.heading, ""))
+		} else {
+			b.WriteString("\n")
+		}
+		if len(block.table.rows) > 0 {
+			if err := writeGrid(&b, block.table); err != nil {
+				return err
+			}
+		} else if block.heading != "" {
+			b.WriteString("none\n")
+		}
+		for _, line := range block.text {
+			b.WriteString(wrap(line, "  ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func paint(text string, r Result) string {
+	code := map[string]string{"held": "32", "violated": "31"}[string(r.Verdict.Status)]
+	if code == "" {
+		code = "33"
+	}
+	return "\x1b[1;" + code + "m" + text + "\x1b[0m"
+}
+
+// wrap breaks text so that no line is wider than the terminal; following lines
+// are indented.
+func wrap(text, indent string) string {
+	return strings.Join(wrapTo(text, terminalWidth, indent), "\n")
+}
+
+// wrapTo breaks text at spaces, and words that are wider than a line anywhere.
+func wrapTo(text string, width int, indent string) []string {
+	var lines []string
+	line, empty := "", true
+	for _, word := range strings.Fields(text) {
+		for {
+			joined := word
+			if !empty {
+				joined = line + " " + word
+			} else if len(lines) > 0 {
+				joined = indent + word
+			}
+			if len([]rune(joined)) <= width {
+				line, empty = joined, false
+				break
+			}
+			if !empty {
+				lines, line, empty = append(lines, line), "", true
+				continue
+			}
+			whole := []rune(joined)
+			lines, word = append(lines, string(whole[:width])), string(whole[width:])
+		}
+	}
+	return append(lines, line)
+}
+
+// separator is what a table puts between two columns, and outside of them.
+const separator = len(" | ")
+
+// narrowest is the least that a column is squeezed to.
+const narrowest = 8
+
+// fit wraps the cells so that the table keeps to the terminal's width: the
+// widest columns give way.
+func fit(t table) table {
+	widths := make([]int, len(t.header))
+	for _, row := range append([][]string{t.header}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for {
+		total, widest := separator*len(widths)-1, 0
+		for i, w := range widths {
+			total += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if total <= terminalWidth || widths[widest] <= narrowest {
+			break
+		}
+		widths[widest]--
+	}
+	out := table{right: t.right}
+	wrapRow := func(row []string) []string {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.Join(wrapTo(cell, widths[i], ""), "\n")
+		}
+		return cells
+	}
+	out.header = wrapRow(t.header)
+	for _, row := range t.rows {
+		out.rows = append(out.rows, wrapRow(row))
+	}
+	return out
+}
+
+func writeGrid(w io.Writer, t table) error {
+	var b strings.Builder
+	grid := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbols(tw.StyleLight),
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithAlignment(alignments(t.right)),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithEastAsian(tw.Off),
+	)
+	if err := fill(grid, fit(t)); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func alignments(right []bool) tw.Alignment {
+	a := make(tw.Alignment, len(right))
+	for i, r := range right {
+		a[i] = tw.AlignLeft
+		if r {
+			a[i] = tw.AlignRight
+		}
+	}
+	return a
+}
+
+func fill(grid *tablewriter.Table, t table) error {
+	header := make([]any, len(t.header))
+	for i, h := range t.header {
+		header[i] = h
+	}
+	grid.Header(header...)
+	for _, row := range t.rows {
+		if err := grid.Append(row); err != nil {
+			return err
+		}
+	}
+	return grid.Render()
+}
