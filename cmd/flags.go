@@ -1,0 +1,247 @@
+package cmd
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/pflag"
+
+	"contend/report"
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// scenarioFlags are the flags that every scenario has.
+type scenarioFlags struct {
+	target        string
+	contenders    int
+	rounds        int
+	duration      time.Duration
+	timeout       time.Duration
+	release       string
+	stagger       time.Duration
+	rate          float64
+	unguarded     bool
+	skipControls  bool
+	controlRounds int
+	minContended  int
+	settle        time.Duration
+	valueSize     int
+	keyPrefix     string
+	dryRun        bool
+	seed          string
+	outputs       []string
+	record        string
+	expect        []string
+	expectVerdict string
+	labels        []string
+	quiet         bool
+	noProgress    bool
+	noColour      bool
+}
+
+const (
+	defaultTarget = "sim:"
+	defaultPrefix = "contend-"
+)
+
+func (f *scenarioFlags) register(fs *pflag.FlagSet, guarded bool) {
+	fs.SortFlags = false
+	fs.StringVarP(&f.target, "target", "t", defaultTarget, "the `URL` to run against; `contend targets` lists the kinds")
+	fs.IntVarP(&f.contenders, "contenders", "n", 12, "how many are let go at once")
+	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds, each on a fresh key")
+	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
+	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request; when it runs out the outcome is unknown, not lost")
+	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
+	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
+	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
+	if guarded {
+		fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
+		fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
+	}
+	fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
+	fs.IntVar(&f.minContended, "min-contended", 1, "contended rounds that held needs, beside half of all")
+	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back (default: the timeout)")
+	fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
+	fs.StringVar(&f.keyPrefix, "key-prefix", defaultPrefix, "what every key of the run begins with")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing")
+	fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
+	fs.StringVar(&f.record, "record", "", "write every request and reply to this `FILE`, as JSON lines")
+	fs.StringArrayVar(&f.expect, "expect", nil, "threshold such as 'p99(won)<250ms' or 'throttled==0'; repeatable")
+	fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
+	fs.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that goes into every output; repeatable")
+	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
+	registerOutputs(fs, &f.outputs, &f.quiet, &f.noColour)
+}
+
+func registerOutputs(fs *pflag.FlagSet, outputs *[]string, quiet, noColour *bool) {
+	fs.StringArrayVarP(outputs, "output", "o", nil, "`FORMAT[=FILE]`: table, json, markdown, jira, csv, quiet; repeatable (default table)")
+	fs.BoolVarP(quiet, "quiet", "q", false, "the verdict line only: the same as -o quiet --no-progress")
+	fs.BoolVar(noColour, "no-color", false, "no colour; also NO_COLOR, TERM=dumb, and off a terminal")
+}
+
+// outputsOf reads -o and -q together.
+func outputsOf(values []string, quiet bool) ([]report.Output, error) {
+	if quiet {
+		values = append([]string{"quiet"}, values...)
+	}
+	return report.ParseOutputs(values)
+}
+
+var prefixPattern = regexp.MustCompile(`^[a-zA-Z0-9:._#-]{1,100}$`)
+
+func checkPrefix(prefix string) error {
+	if !prefixPattern.MatchString(prefix) {
+		return fmt.Errorf("--key-prefix %q: use 1 to 100 of the characters a-z A-Z 0-9 : . _ - #", prefix)
+	}
+	return nil
+}
+
+// check refuses what can be refused before anything is sent; all of it at once.
+func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
+	var wrong []error
+	refuse := func(bad bool, format string, a ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf(format, a...))
+		}
+	}
+	refuse(f.contenders < 1, "--contenders %d: at least 1 must contend", f.contenders)
+	refuse(f.contenders > 100_000, "--contenders %d: more than 100000 do not fit one machine", f.contenders)
+	refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
+	refuse(f.duration < 0, "--duration %s: must be above 0", f.duration)
+	refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")
+	refuse(f.timeout < time.Millisecond, "--timeout %s: at least 1ms is needed", f.timeout)
+	refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
+	refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
+	refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
+	refuse(fs.Changed("rate") && !(f.rate > 0), "--rate %v: must be above 0; leave it out for the target's own limit", f.rate)
+	refuse(f.controlRounds < 1 && fs.Lookup("control-rounds") != nil, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
+	refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
+	refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
+	refuse(f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
+	if err := checkPrefix(f.keyPrefix); err != nil {
+		wrong = append(wrong, err)
+	}
+	if f.seed != "" {
+		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
+			refuse(true, "--seed %q: must be a whole number", f.seed)
+		}
+	}
+	for _, l := range f.labels {
+		key, _, ok := strings.Cut(l, "=")
+		refuse(!ok || key == "", "--label %q: needs the form KEY=VALUE", l)
+	}
+	return errors.Join(wrong...)
+}
+
+// plan gives what is to be run, on a target that describes itself so.
+func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runner.Plan, error) {
+	raced, twin := report.Raced(s, f.unguarded)
+	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
+		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, Rate: f.rate, ValueSize: f.valueSize,
+		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
+	if twin != nil {
+		p.Twin = twin
+	}
+	if f.duration > 0 {
+		p.Rounds = 0
+	}
+	if f.settle == 0 {
+		p.Settle = f.timeout
+	}
+	if f.rate == 0 {
+		p.Rate = d.Rate
+	}
+	if p.Rate > 0 && float64(p.Contenders) > p.Rate {
+		return p, fmt.Errorf("--contenders %d is above the rate of %g requests a second: they could not be let go at once; lower it, or raise --rate",
+			p.Contenders, p.Rate)
+	}
+	if f.seed == "" {
+		var b [8]byte
+		_, _ = rand.Read(b[:])
+		p.Seed = binary.NativeEndian.Uint64(b[:])
+	} else {
+		p.Seed, _ = strconv.ParseUint(f.seed, 10, 64)
+	}
+	return p, nil
+}
+
+// front is the head of the result.
+func (f *scenarioFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.Front {
+	labels := make(map[string]string)
+	for _, l := range f.labels {
+		key, value, _ := strings.Cut(l, "=")
+		labels[key] = value
+	}
+	controlRounds := p.ControlRounds
+	if p.Twin == nil || p.SkipControls {
+		controlRounds = 0
+	}
+	return report.Front{Run: p.Run, Tool: report.Tool{Version: version(), Go: runtime.Version()}, Command: command,
+		Scenario: s.Info().Name, Labels: labels, Target: report.TargetOf(d), Started: time.Now().UTC(),
+		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+		Params: report.Params{Contenders: p.Contenders, Rounds: p.Rounds, Duration: p.Duration, Timeout: p.Timeout, Settle: p.Settle,
+			Stagger: p.Stagger, Release: "gate", Rate: p.Rate, Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,
+			SkipControls: p.SkipControls, ControlRounds: controlRounds, MinContended: f.minContended, ValueSize: p.ValueSize,
+			KeyPrefix: p.Prefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// commandLine gives a command that can be pasted: the flags that were set, from
+// wherever, with secrets masked.
+func commandLine(name string, fs *pflag.FlagSet) string {
+	words := []string{"contend", name}
+	fs.Visit(func(flag *pflag.Flag) {
+		mark := "--" + flag.Name
+		if flag.Shorthand != "" {
+			mark = "-" + flag.Shorthand
+		}
+		var values []string
+		switch value := flag.Value.(type) {
+		case pflag.SliceValue:
+			values = value.GetSlice()
+		default:
+			values = []string{flag.Value.String()}
+		}
+		for _, v := range values {
+			if flag.Name == "target" {
+				v = targets.Redact(v)
+			}
+			if flag.Value.Type() == "bool" {
+				if v == "true" {
+					words = append(words, mark)
+				} else {
+					words = append(words, mark+"="+v)
+				}
+				continue
+			}
+			words = append(words, mark, shellQuote(v))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+,=-]+$`)
+
+func shellQuote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"contend/report"
+	"contend/runner"
+)
+
+func newJudge(c console) *cobra.Command {
+	var outputs []string
+	var quiet, noColour bool
+	cmd := &cobra.Command{
+		Use: "judge FILE", Short: "judge a recorded run again", GroupID: "other", Args: cobra.ExactArgs(1),
+		Long: `judge reads a record that --record wrote and derives the verdict and the report anew from the requests and
+replies in it alone; what the run itself concluded is not looked at. A record that was cut off is judged as far as it goes.
+
+` + exitHelp,
+		RunE: func(_ *cobra.Command, args []string) error {
+			to, err := outputsOf(outputs, quiet)
+			if err != nil {
+				return err
+			}
+			r, err := judgeFile(args[0])
+			if err != nil {
+				return err
+			}
+			if err := report.WriteAll(to, r, c.out, wantsColour(c.out, noColour)); err != nil {
+				return &cannotRun{err}
+			}
+			return statusOf(r)
+		},
+	}
+	registerOutputs(cmd.Flags(), &outputs, &quiet, &noColour)
+	return cmd
+}
+
+func judgeFile(name string) (report.Result, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return report.Result{}, fmt.Errorf("judge: %w; name a file that --record wrote", err)
+	}
+	defer f.Close()
+	var maker *report.Maker
+	end, err := runner.Replay(f, func(header json.RawMessage) (runner.Observer, error) {
+		var front report.Front
+		if err := json.Unmarshal(header, &front); err != nil {
+			return nil, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
+		}
+		var err error
+		maker, err = report.NewMaker(front)
+		return maker, err
+	})
+	var unknown *report.UnknownScenarioError
+	if errors.As(err, &unknown) {
+		return report.Result{}, fmt.Errorf("judge %s: this contend has no scenario %q; a newer one may have", name, unknown.Name)
+	}
+	if err != nil {
+		return report.Result{}, fmt.Errorf("judge %s: %w", name, err)
+	}
+	return maker.Make(end), nil
+}

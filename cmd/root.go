@@ -1,0 +1,147 @@
+// Package cmd is the command line: flags, wiring, exit codes.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"contend/scenarios"
+)
+
+// Exit codes: promises to scripts.
+const (
+	exitHeld         = 0
+	exitViolated     = 1
+	exitUsage        = 2
+	exitInconclusive = 3
+	exitCannotRun    = 4
+	exitThreshold    = 5
+	exitInterrupted  = 130
+)
+
+const exitHelp = `Exit status:
+  0    held
+  1    violated
+  2    the command line or a file is wrong; nothing was sent
+  3    inconclusive
+  4    could not run: target unreachable, refused, unsupported, quota spent
+  5    held, but a threshold (--expect) was missed
+  130  interrupted; what was measured is reported`
+
+// exitStatus is a verdict on its way to the exit code; it has been reported.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// cannotRun marks an error that came after the command line was found right.
+type cannotRun struct{ cause error }
+
+func (e *cannotRun) Error() string { return e.cause.Error() }
+func (e *cannotRun) Unwrap() error { return e.cause }
+
+// console is where a command reads and writes.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Run runs one command line and gives its exit code. When ctx ends, a run stops
+// releasing, settles and reports.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot(console{stdin, stdout, stderr})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var status exitStatus
+	var failed *cannotRun
+	switch {
+	case err == nil:
+		return exitHeld
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &failed):
+		fmt.Fprintf(stderr, "contend: %v\n", err)
+		if ctx.Err() != nil {
+			return exitInterrupted
+		}
+		return exitCannotRun
+	default:
+		fmt.Fprintf(stderr, "contend: %v\n", err)
+		return exitUsage
+	}
+}
+
+func newRoot(c console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "contend",
+		Short: "Find out what a store does when many writers want the same key at once",
+		Long: `contend lets N writers go at one moment against one key of a store, writes down every request and reply,
+and says whether what the store promises was held, violated, or not put to the test.
+The default target is an emulator of Atlassian Forge KVS in this process; it needs nothing installed.
+
+` + exitHelp,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q; `contend --help` lists what there is", args[0])
+			}
+			return cmd.Help()
+		},
+		Args:              cobra.ArbitraryArgs,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	})
+	root.AddGroup(&cobra.Group{ID: "scenarios", Title: "Scenarios:"}, &cobra.Group{ID: "other", Title: "Other commands:"})
+	for _, s := range scenarios.All() {
+		root.AddCommand(newScenario(c, s))
+	}
+	root.AddCommand(newJudge(c), newTargets(c), newClean(c))
+	root.SetHelpCommandGroupID("other")
+	return root
+}
+
+// fromEnvironment gives every flag that was not set its twin in the environment:
+// CONTEND_ and the flag's name in capitals; repeatable ones hold a value a line.
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var wrong []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "CONTEND_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, set := os.LookupEnv(name)
+		if f.Changed || !set || f.Name == "help" || f.Name == "output" && flags.Changed("quiet") {
+			return
+		}
+		values := []string{value}
+		if f.Value.Type() == "stringArray" {
+			values = strings.FieldsFunc(value, func(r rune) bool { return r == '\n' })
+		}
+		for _, v := range values {
+			if err := flags.Set(f.Name, v); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s in the environment: %w", name, err))
+			}
+		}
+	})
+	return errors.Join(wrong...)
+}
+
+// isTerminal tells whether w is a terminal that can be painted on.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+func wantsColour(w io.Writer, noColour bool) bool {
+	return !noColour && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+}
