@@ -129,8 +129,8 @@ func (r Result) document() document {
 }
 
 func (r Result) runLine() string {
-	return fmt.Sprintf("Run %s · %d contenders, %d rounds · %s · took %s · %d requests · seed %s", r.Run, r.Params.Contenders,
-		r.Rounds, r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), r.Requests, r.Params.Seed)
+	return fmt.Sprintf("Run %s, %s, %s: %d rounds of %d, %d requests", r.Run,
+		r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), r.Rounds, r.Params.Contenders, r.Requests)
 }
 
 func (r Result) contenders() int {
@@ -193,7 +193,7 @@ func (r Result) latencyBlock() block {
 
 func (r Result) contestBlock() block {
 	c := r.Contention
-	skew := fmt.Sprintf("p50 %s, p99 %s, max %s ms", milliseconds(c.Skew.P50), milliseconds(c.Skew.P99), milliseconds(c.Skew.Max))
+	skew := fmt.Sprintf("%s, %s, %s ms", milliseconds(c.Skew.P50), milliseconds(c.Skew.P99), milliseconds(c.Skew.Max))
 	inFlight, closest := dash, dash
 	if c.MaxInFlight != nil {
 		inFlight = fmt.Sprintf("%d of %d", *c.MaxInFlight, r.Params.Contenders)
@@ -210,7 +210,7 @@ func (r Result) contestBlock() block {
 				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},
 				{"guard contention", share(c.GuardContention), "others at the guard during the winner's write"},
 				{"reached the guard", fmt.Sprintf("%d of %d", c.ReachedGuard, c.Of), "contenders whose write the store decided on"},
-				{"release skew", skew, "first to last request sent, by " + c.Skew.Method},
+				{"release skew", skew, "first to last sent: p50, p99, max (" + c.Skew.Method + ")"},
 				{"closest writes", closest, "a narrower gap in a guard could not be seen"},
 			}}}
 	var controls []string
@@ -246,7 +246,7 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 		where = "the " + v.Control + " control"
 	}
 	b := block{heading: fmt.Sprintf("Witness of %s, %s: %s", v.Kind, where, v.Detail),
-		table: table{header: []string{"who", "request", "called at ms", "returned at ms", "outcome", "code", "status", "version", "token …"},
+		table: table{header: []string{"who", "request", "call ms", "return ms", "outcome", "code", "status", "version", "token …"},
 			right: []bool{false, false, true, true, false, false, true, true, false}}}
 	begin := r.Params.KeyPrefix + r.Run + "-"
 	for _, w := range v.Witness {
@@ -305,5 +305,5 @@ func (r Result) notes() []string {
 	if len(labels) > 0 {
 		notes = append(notes, "Labels: "+strings.Join(labels, ", "))
 	}
-	return append(notes, fmt.Sprintf("contend %s, %s, %s/%s, %d CPUs", r.Tool.Version, r.Tool.Go, r.Host.OS, r.Host.Arch, r.Host.CPUs))
+	return append(notes, fmt.Sprintf("contend %s, %s, %s/%s, %d CPUs, seed %s", r.Tool.Version, r.Tool.Go, r.Host.OS, r.Host.Arch, r.Host.CPUs, r.Params.Seed))
 }

@@ -1,0 +1,238 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"contend/report"
+	"contend/scenarios"
+	"contend/targets"
+	"contend/targets/targettest"
+)
+
+// strategies gives the URLs of a real server, one for each strategy of its
+// driver.
+func strategies(t *testing.T, kind, url string) []string {
+	t.Helper()
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	var urls []string
+	for _, d := range targets.Drivers() {
+		if d.Name != kind {
+			continue
+		}
+		for _, p := range d.Parameters {
+			for _, v := range p.Values {
+				urls = append(urls, url+separator+p.Name+"="+v.Name)
+			}
+		}
+	}
+	if len(urls) == 0 {
+		t.Fatalf("%s has no strategies", kind)
+	}
+	return urls
+}
+
+// No honest store is accused, by any strategy, and every contest without a guard
+// is. Whether there was a contest depends on the machine and is not asserted.
+func TestRealServers(t *testing.T) {
+	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
+		t.Run(kind, func(t *testing.T) {
+			for _, url := range strategies(t, kind, start(t)) {
+				for _, s := range scenarios.All() {
+					code, r := resultOf(t, s.Info().Name, "-t", url, "-r", "100", "-n", "8")
+					checkReal(t, s.Info().Unguarded, code, r)
+				}
+			}
+		})
+	}
+}
+
+func checkReal(t *testing.T, unguarded bool, code int, r report.Result) {
+	t.Helper()
+	where := r.Scenario + " on " + r.Target.URL
+	if r.Target.Server == "" || r.Target.Simulated || r.Contention.Skew.Method != "kernel-write" {
+		t.Errorf("%s: server %q, simulated %v, sent by %s", where, r.Target.Server, r.Target.Simulated, r.Contention.Skew.Method)
+	}
+	if r.Rounds != 100 || len(r.Outcomes) == 0 {
+		t.Errorf("%s: %d rounds, outcomes %v", where, r.Rounds, r.Outcomes)
+	}
+	for _, c := range r.Controls {
+		if !c.AsExpected {
+			t.Errorf("%s: control %s: %s", where, c.Name, c.Detail)
+		}
+	}
+	if unguarded {
+		if code != 1 || r.Verdict.ViolatedRounds != 100 || !r.Verdict.Expected {
+			t.Errorf("%s: exit %d, violated in %d rounds", where, code, r.Verdict.ViolatedRounds)
+		}
+		return
+	}
+	if code != 0 && code != 3 || len(r.Verdict.Violations) > 0 || r.Winners.Several > 0 {
+		t.Errorf("%s: exit %d, %v, %+v", where, code, r.Verdict.Violations, r.Winners)
+	}
+	if code == 3 && !strings.Contains(fmt.Sprint(r.Verdict.Reasons), "were contended") {
+		t.Errorf("%s is inconclusive for another reason than a lack of contest: %v", where, r.Verdict.Reasons)
+	}
+}
+
+// Two thousand rounds of each guarded contest on a real server, without one
+// violation.
+func TestRealRedisIsNeverAccused(t *testing.T) {
+	url := targettest.Redis(t)
+	for _, s := range scenarios.All() {
+		if s.Info().Unguarded {
+			continue
+		}
+		code, r := resultOf(t, s.Info().Name, "-t", url, "-r", "2000")
+		if code != 0 && code != 3 || r.Rounds != 2000 || len(r.Verdict.Violations) > 0 || r.Winners.One != 2000 {
+			t.Errorf("%s: exit %d after %d rounds: %v, %+v, %v", s.Info().Name, code, r.Rounds, r.Verdict.Reasons, r.Winners, r.Verdict.Violations)
+		}
+		t.Log(r.VerdictLine())
+	}
+}
+
+// built is the program as a user has it.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "contend-built-")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "contend")
+	out, err := exec.Command("go", "build", "-o", program, "contend").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// process is a run in a process of its own, on a target that keeps it busy until
+// it is stopped.
+type process struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+	record         string
+}
+
+func startRun(t *testing.T, url string) *process {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{record: filepath.Join(t.TempDir(), "run.jsonl")}
+	p.Cmd = exec.Command(program, "fail-if-exists", "-t", url, "-n", "4", "-r", "100000000", "--timeout", "300ms", "--record", p.record)
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	for {
+		text, _ := os.ReadFile(p.record)
+		if bytes.Count(text, []byte("\n")) > 20 {
+			return p
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func keys(t *testing.T, url string) int {
+	t.Helper()
+	code, stdout, stderr := contend(t, "clean", "-t", url, "--older-than", "0s")
+	var n int
+	if _, err := fmt.Sscanf(stdout, "removed %d keys", &n); err != nil || code != 0 {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	return n
+}
+
+// Interrupted once, a run settles, reports, removes its keys and exits 130.
+func TestInterruptedRun(t *testing.T) {
+	url := targettest.Redis(t)
+	p := startRun(t, url)
+	_ = p.Process.Signal(os.Interrupt)
+	_ = p.Wait()
+	if code := p.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d: %s", code, p.stderr.String())
+	}
+	if out := p.stdout.String(); !strings.Contains(out, "Note: interrupted after") || !strings.Contains(out, "Winners and losers") {
+		t.Errorf("no report:\n%s", out)
+	}
+	if n := keys(t, url); n != 0 {
+		t.Errorf("%d keys were left behind", n)
+	}
+	if code, stdout, _ := contend(t, "judge", p.record, "-q"); code != 130 {
+		t.Errorf("judged again: exit %d: %s", code, stdout)
+	}
+}
+
+// A run that is killed leaves its record, and keys that clean removes.
+func TestKilledRun(t *testing.T) {
+	url := targettest.Redis(t)
+	p := startRun(t, url)
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	code, stdout, _ := contend(t, "judge", p.record)
+	if code != 130 || !strings.Contains(stdout, "Note: interrupted after") {
+		t.Errorf("judged: exit %d:\n%s", code, stdout)
+	}
+	f, err := os.Open(p.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var header struct{ Run string }
+	if err := json.NewDecoder(f).Decode(&header); err != nil {
+		t.Fatal(err)
+	}
+	// Another run's keys are left alone.
+	if code, stdout, _ := contend(t, "clean", "-t", url, "--run", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); code != 0 || !strings.HasPrefix(stdout, "removed 0 keys") {
+		t.Errorf("cleaning another run: exit %d: %s", code, stdout)
+	}
+	if code, stdout, _ := contend(t, "clean", "-t", url, "--older-than", "1h"); code != 0 || !strings.HasPrefix(stdout, "removed 0 keys") {
+		t.Errorf("cleaning old runs: exit %d: %s", code, stdout)
+	}
+	code, stdout, _ = contend(t, "clean", "-t", url, "--run", header.Run)
+	if code != 0 || strings.HasPrefix(stdout, "removed 0 keys") {
+		t.Errorf("cleaning the killed run: exit %d: %s", code, stdout)
+	}
+	if n := keys(t, url); n != 0 {
+		t.Errorf("%d keys were left behind", n)
+	}
+}
+
+// A server that dies in mid-run gives unknown outcomes, a stop after three rounds
+// that nobody was served in, a report, and exit 4; never a violation.
+func TestServerDiesInMidRun(t *testing.T) {
+	for name, start := range map[string]func(testing.TB) *targettest.Server{
+		"redis":    func(tb testing.TB) *targettest.Server { return targettest.RedisServer(tb) },
+		"postgres": func(tb testing.TB) *targettest.Server { return targettest.PostgresServer(tb) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t)
+			p := startRun(t, server.URL)
+			server.Kill()
+			_ = p.Wait()
+			out := p.stdout.String()
+			if code := p.ProcessState.ExitCode(); code != 4 {
+				t.Errorf("exit %d: %s", code, p.stderr.String())
+			}
+			if !strings.Contains(out, "INCONCLUSIVE: the target served none of the contenders for 3 rounds") || strings.Contains(out, "VIOLATED") {
+				t.Errorf("report:\n%s", out)
+			}
+			if stderr := p.stderr.String(); !strings.Contains(stderr, "keys were left behind") || !strings.Contains(stderr, "contend clean -t ") {
+				t.Errorf("what was left behind is not told: %s", stderr)
+			}
+		})
+	}
+}
