@@ -258,7 +258,7 @@ func (s closedSession) Close() error { return nil }
 // controls makes the controls and tells whether to race.
 func (r *run) controls(ctx context.Context) bool {
 	c := &Controls{Skipped: r.plan.SkipControls}
-	if !c.Skipped {
+	if !c.Skipped && ctx.Err() == nil {
 		if !r.plan.Unguarded {
 			c.Key = r.key("s")
 			targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
