@@ -166,6 +166,7 @@ type tally struct {
 	violated   int
 	void       int
 	stale      int
+	indefinite int
 	contended  int
 	why        map[string]int // why rounds do not count
 	unmapped   int
@@ -227,6 +228,9 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 	if r.StaleRead {
 		t.stale++
 	}
+	if r.Indefinite {
+		t.indefinite++
+	}
 	if r.Violation != nil {
 		t.violated++
 		if len(t.violations) < shownViolations {
@@ -259,6 +263,8 @@ func uncontended(f *Finding, r *Ruling, countsWrites bool) string {
 		return "had a foreign writer on its key"
 	case r.Unread:
 		return "could not be read back"
+	case r.Indefinite:
+		return "had a request that went out more than once"
 	case r.StaleRead:
 		return "had a read-back that contradicts the late read"
 	case e.Contenders < 2:

@@ -87,7 +87,7 @@ func storedRefusals(writes, reads []act) []act {
 
 // actOf reduces an exchange; a read that failed tells nothing.
 func (s startState) actOf(e *runner.Exchange) (act, bool) {
-	a := act{call: e.Call, ret: e.Return, who: int32(e.Contender), outcome: e.Reply.Outcome,
+	a := act{call: e.Call, ret: e.Return, who: int32(e.Contender), retried: e.Reply.Attempts > 1, outcome: e.Reply.Outcome,
 		code: e.Reply.Code, status: int32(e.Reply.Status), trace: e.Reply.Trace}
 	if e.Op.Kind == targets.Read {
 		a.token, a.version = e.Reply.Record.Token, e.Reply.Record.Version
@@ -98,7 +98,7 @@ func (s startState) actOf(e *runner.Exchange) (act, bool) {
 	switch o := e.Reply.Outcome; {
 	case o == targets.OK:
 		a.kind = wrote
-	case o == targets.Unknown, o == targets.Unmapped, e.Reply.Attempts > 1:
+	case o == targets.Unknown, o == targets.Unmapped, a.retried:
 		// After more than one attempt a refusal may be the writer's own doing.
 		a.kind, a.ret = uncertain, forever
 	case o == targets.Conflict:
@@ -138,9 +138,16 @@ func (oneWinner) Rule(f *Finding) Ruling {
 		}
 	}
 	r.Unread = !f.plain && !anyRead(acts)
-	r.Violation = f.state.forbidden(f.Round, acts)
-	if r.Violation == nil {
-		r.judgeOrder(f, acts)
+	b := f.state.forbidden(acts)
+	if b == nil {
+		b = r.judgeOrder(f, acts)
+	}
+	switch {
+	case b == nil:
+	case b.definite():
+		r.Violation = violation(f.Round, b)
+	default:
+		r.Indefinite = true
 	}
 	r.settle(f, acts)
 	return r
@@ -158,19 +165,19 @@ func anyRead(acts []act) bool {
 
 // forbidden looks for what no order could make legal: a stored refusal, a record
 // that vanished, a version that did not go up by exactly one.
-func (s startState) forbidden(round int, acts []act) *Violation {
+func (s startState) forbidden(acts []act) *breach {
 	for i := range acts {
 		read := &acts[i]
 		switch {
 		case read.kind == sawNothing:
-			return violation(round, &breach{"record-vanished", read, nil})
+			return &breach{"record-vanished", read, nil}
 		case read.kind == sawNew:
 			writer, possible := writerOf(acts, read)
 			if !possible {
-				return violation(round, &breach{"refused-but-applied", writer, read})
+				return &breach{"refused-but-applied", writer, read}
 			}
 			if read.version != newVersion {
-				return violation(round, &breach{"version-jump", writer, read})
+				return &breach{"version-jump", writer, read}
 			}
 		}
 	}
@@ -200,7 +207,7 @@ func writerOf(acts []act, read *act) (writer *act, possible bool) {
 
 // judgeOrder applies the round rule. A read-back that shows the old state and
 // stands against the rest is believed only if the late read confirms it.
-func (r *Ruling) judgeOrder(f *Finding, acts []act) {
+func (r *Ruling) judgeOrder(f *Finding, acts []act) *breach {
 	r.history = acts
 	b := checkRound(acts)
 	if b != nil && (f.late == nil || f.late.kind != sawOld) {
@@ -210,9 +217,7 @@ func (r *Ruling) judgeOrder(f *Finding, acts []act) {
 		}
 	}
 	r.legal = b == nil
-	if b != nil {
-		r.Violation = violation(f.Round, b)
-	}
+	return b
 }
 
 func withoutReadBacksOfOld(acts []act) []act {

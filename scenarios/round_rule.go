@@ -12,6 +12,7 @@ import (
 type act struct {
 	kind      actKind
 	late      bool  // a late read
+	retried   bool  // it went out more than once: its answer proves little
 	who       int32 // contender; runner.Own
 	status    int32
 	call, ret time.Duration // unanswered writes return at forever
@@ -44,6 +45,12 @@ type breach struct {
 	a, b *act
 }
 
+// definite tells whether the breach rests on nothing that may have lost to
+// itself.
+func (b *breach) definite() bool {
+	return (b.a == nil || !b.a.retried) && (b.b == nil || !b.b.retried)
+}
+
 // checkRound is the rule of a round in which one write may win, in O(n).
 //
 // Legal iff at most one write was OK; all reads of the new state name one
@@ -56,7 +63,7 @@ type breach struct {
 //
 // Intervals are closed. It gives nil for a legal round.
 func checkRound(acts []act) *breach {
-	var w, lost, old, fresh *act
+	var w, lost, old, fresh, other *act // other: a read that names another owner than fresh
 	for i := range acts {
 		a := &acts[i]
 		switch a.kind {
@@ -74,16 +81,21 @@ func checkRound(acts []act) *breach {
 				old = a
 			}
 		case sawNew:
-			if fresh != nil && fresh.token != a.token {
-				return &breach{"two-owners", fresh, a}
-			}
-			if fresh == nil || a.ret < fresh.ret {
+			switch {
+			case fresh != nil && fresh.token != a.token:
+				other = a
+			case fresh == nil || a.ret < fresh.ret:
 				fresh = a
 			}
 		}
 	}
-	if w != nil && fresh != nil && fresh.token != w.token {
+	switch {
+	case w != nil && fresh != nil && fresh.token != w.token:
 		return &breach{"wrong-owner", w, fresh}
+	case w != nil && other != nil:
+		return &breach{"wrong-owner", w, other}
+	case other != nil:
+		return &breach{"two-owners", fresh, other}
 	}
 	if w == nil {
 		if lost == nil && fresh == nil {

@@ -72,7 +72,9 @@ type Ruling struct {
 	Void      bool // the key holds a token that nobody of this run wrote
 	StaleRead bool // the read-back showed an old state that the late read contradicts
 	Unread    bool // the final state could not be read
-	Winners   int  // writes that were applied, as far as was seen
+	// Indefinite: a rule is broken, but by a request that went out more than once.
+	Indefinite bool
+	Winners    int // writes that were applied, as far as was seen
 	// Settled counts unknown outcomes that the read-back showed to be applied,
 	// Unsettled those that may have been applied unseen.
 	Settled, Unsettled int
@@ -83,7 +85,7 @@ type Ruling struct {
 // plain tells whether all is as it should be: one accepted write, read back, and
 // nothing unknown. Of such a round only the winner matters to a late read.
 func (r *Ruling) plain() bool {
-	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && r.Settled == 0 && r.Unsettled == 0 && r.Winners == 1
+	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && !r.Indefinite && r.Settled == 0 && r.Unsettled == 0 && r.Winners == 1
 }
 
 // forget keeps of a plain round only the winner, so that a long run keeps little

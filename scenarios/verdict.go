@@ -63,6 +63,9 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if t.void > 0 {
 		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys", t.void, rounds)
 	}
+	if t.indefinite > 0 {
+		add("%d of %d rounds look violated, but by a request that the client sent more than once (switch its retries off)", t.indefinite, rounds)
+	}
 	if t.stale > 0 {
 		add("%d of %d rounds have a read-back of the old state that no later read confirms: the store's reads are stale, "+
 			"or the late read is missing", t.stale, rounds)

@@ -1,0 +1,395 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+const ms = time.Millisecond
+
+// op is a contender's write in a made-up round.
+type op struct {
+	outcome   targets.Outcome
+	call, ret time.Duration
+	attempts  int
+}
+
+// roundOf makes a round of creates, whose read-back shows what owner wrote;
+// owner runner.Own: nothing.
+func roundOf(number int, owner int, ops ...op) *runner.Round {
+	key := fmt.Sprintf("contend-01TEST-r%d", number)
+	r := &runner.Round{Number: number, Key: key, Home: targets.IfAbsent}
+	end := time.Duration(0)
+	for i, o := range ops {
+		r.Ops = append(r.Ops, runner.Exchange{Contender: i, Call: o.call, Sent: o.call, Return: o.ret,
+			Op:    targets.Op{Kind: targets.Write, Key: key, If: targets.Condition{Guard: targets.IfAbsent}, Value: targets.Record{Token: runner.Token(key, i, 1), Version: 1}},
+			Reply: targets.Reply{Outcome: o.outcome, Attempts: max(1, o.attempts)}})
+		end = max(end, o.ret)
+	}
+	r.Reads = []runner.Exchange{readOf(r, owner, end+ms)}
+	return r
+}
+
+func readOf(r *runner.Round, owner int, at time.Duration) runner.Exchange {
+	read := runner.Exchange{Contender: runner.Own, Op: targets.Op{Kind: targets.Read, Key: r.Key}, Reply: targets.Reply{Outcome: targets.Missing}, Call: at, Sent: at, Return: at + ms}
+	if owner != runner.Own {
+		read.Reply = targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: runner.Token(r.Key, owner, 1), Version: 1}}
+	}
+	return read
+}
+
+// contested is a round in which the first of four wins and all are at the guard.
+func contested(number int) *runner.Round {
+	lost := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	return roundOf(number, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, lost, lost, lost)
+}
+
+func judgeOf(rounds ...*runner.Round) *Judge {
+	j := NewJudge(Terms{Scenario: FailIfExists{}, MinContended: 1})
+	for _, r := range rounds {
+		j.Round(r)
+	}
+	return j
+}
+
+func TestVerdictOfMadeUpRounds(t *testing.T) {
+	win, lose := op{targets.OK, 1 * ms, 8 * ms, 1}, op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	unknown := op{targets.Unknown, 1 * ms, 9 * ms, 1}
+	foreign := contested(3)
+	foreign.Reads[0].Reply.Record.Token = "somebody-else"
+	unread := contested(3)
+	unread.Reads[0].Reply = targets.Reply{Outcome: targets.Unknown}
+	for _, c := range []struct {
+		name   string
+		round  *runner.Round
+		status Status
+		kind   string
+		reason string
+	}{
+		{"as it should be", contested(3), Held, "", ""},
+		{"nobody wins and nobody is refused", roundOf(3, runner.Own, op{targets.Aborted, ms, 9 * ms, 1}, op{targets.Aborted, ms, 9 * ms, 1}), Held, "", ""},
+		{"an unknown winner", roundOf(3, 0, unknown, lose, lose, lose), Held, "", ""},
+		{"an unknown outcome late to the party", roundOf(3, 0, win, lose, lose, unknown), Held, "", ""},
+		{"two winners", roundOf(3, 0, win, win, lose, lose), Violated, "several-winners", ""},
+		{"an unknown one wrote over the winner", roundOf(3, 1, win, unknown, lose, lose), Violated, "wrong-owner", ""},
+		{"the loser's record", roundOf(3, 2, win, lose, lose, lose), Violated, "refused-but-applied", ""},
+		{"a throttled one's record", roundOf(3, 1, win, op{targets.Throttled, ms, 9 * ms, 1}, lose, lose), Violated, "refused-but-applied", ""},
+		{"a request never sent is stored", roundOf(3, 1, win, op{targets.NotSent, ms, 9 * ms, 1}, lose, lose), Violated, "refused-but-applied", ""},
+		{"no winner", roundOf(3, runner.Own, lose, lose, lose, lose), Violated, "no-winner", ""},
+		{"refused too early", roundOf(3, 0, op{targets.OK, 20 * ms, 30 * ms, 1}, lose, lose, lose), Violated, "refused-before-winner", ""},
+		{"a refusal after two attempts lost to itself", roundOf(3, 1, op{targets.Conflict, ms, 9 * ms, 1}, op{targets.Conflict, ms, 9 * ms, 2}, lose, lose), Held, "", ""},
+		{"two winners, one after two attempts", roundOf(3, 0, win, op{targets.OK, ms, 9 * ms, 2}, lose, lose), Inconclusive, "", "more than once"},
+		{"a foreign writer", foreign, Inconclusive, "", "nobody of this run wrote"},
+		{"an unknown code", roundOf(3, 0, win, lose, lose, op{targets.Unmapped, ms, 9 * ms, 1}), Inconclusive, "", "no row in the target's table"},
+		{"an old state that no late read confirms", roundOf(3, runner.Own, win, lose, lose, lose), Inconclusive, "", "no later read confirms"},
+		{"no read-back", unread, Held, "", ""},
+	} {
+		v := judgeOf(contested(1), contested(2), c.round).Conclude("").Verdict
+		kind := ""
+		if len(v.Violations) > 0 {
+			kind = v.Violations[0].Kind
+			if v.Violations[0].Round != 3 || len(v.Violations[0].Witness) == 0 {
+				t.Errorf("%s: violation %+v", c.name, v.Violations[0])
+			}
+		}
+		if v.Status != c.status || kind != c.kind || !strings.Contains(strings.Join(v.Reasons, "; "), c.reason) {
+			t.Errorf("%s: %s %q %q; want %s %q %q", c.name, v.Status, kind, v.Reasons, c.status, c.kind, c.reason)
+		}
+	}
+}
+
+// What a late read shows can revise an earlier round, either way.
+func TestLateReadRevises(t *testing.T) {
+	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	win := op{targets.OK, 1 * ms, 8 * ms, 1}
+	for _, c := range []struct {
+		name   string
+		round  *runner.Round
+		late   int
+		status Status
+		kind   string
+	}{
+		{"as the read-back", contested(1), 0, Held, ""},
+		{"the winner is gone", contested(1), runner.Own, Violated, "lost-write"},
+		{"a loser has taken its place", contested(1), 2, Violated, "refused-but-applied"},
+		{"the read-back was stale", roundOf(1, runner.Own, win, lose, lose, lose), 0, Inconclusive, ""},
+		{"the old state is confirmed", roundOf(1, runner.Own, win, lose, lose, lose), runner.Own, Violated, "lost-write"},
+		{"an unknown write came late", roundOf(1, 0, win, lose, lose, op{targets.Unknown, ms, 9 * ms, 1}), 3, Violated, "wrong-owner"},
+	} {
+		j := judgeOf(c.round)
+		read := readOf(c.round, c.late, time.Second)
+		j.Late(1, &read)
+		v := j.Conclude("").Verdict
+		kind := ""
+		if len(v.Violations) > 0 {
+			kind = v.Violations[0].Kind
+		}
+		if v.Status != c.status || kind != c.kind {
+			t.Errorf("%s: %s %q %v, want %s %q", c.name, v.Status, kind, v.Reasons, c.status, c.kind)
+		}
+	}
+}
+
+// A store that counts its writes shows that an unknown one had no effect; then
+// its round counts.
+func TestUnsettledUnknownCountsOnlyWithACounter(t *testing.T) {
+	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	ops := []op{{targets.OK, 1 * ms, 8 * ms, 1}, {targets.Unknown, ms, 9 * ms, 1}}
+	for range 10 {
+		ops = append(ops, lose)
+	}
+	for _, counts := range []bool{false, true} {
+		j := judgeOf(roundOf(1, 0, ops...))
+		j.terms.CountsWrites = counts
+		got := j.Conclude("")
+		if contended := got.Contention.ContendedRounds == 1; contended != counts {
+			t.Errorf("counter %v: %d contended rounds, %v", counts, got.Contention.ContendedRounds, got.Verdict.Reasons)
+		}
+	}
+}
+
+// contradictory rules illegal rounds legal.
+type contradictory struct{ FailIfExists }
+
+func (c contradictory) Rule(f *Finding) Ruling {
+	r := c.FailIfExists.Rule(f)
+	r.legal, r.Violation = !r.legal, nil
+	return r
+}
+
+// A judge that the general checker contradicts says so and nothing else.
+func TestDisagreementIsInconclusive(t *testing.T) {
+	for _, round := range []*runner.Round{contested(1), roundOf(1, 0, op{targets.OK, ms, 8 * ms, 1}, op{targets.OK, ms, 9 * ms, 1})} {
+		j := judgeOf()
+		j.terms.Scenario = contradictory{}
+		j.Round(round)
+		if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(strings.Join(v.Reasons, ""), "bug in contend") {
+			t.Errorf("%s: %v", v.Status, v.Reasons)
+		}
+	}
+}
+
+func TestEvidenceOfAMadeUpRound(t *testing.T) {
+	key := "contend-01TEST-r1"
+	write := func(contender int, sent, ret time.Duration, o targets.Outcome) runner.Exchange {
+		return runner.Exchange{Contender: contender, Call: sent - 1, Sent: sent, Return: ret, Reply: targets.Reply{Outcome: o},
+			Op: targets.Op{Kind: targets.Write, Key: key, Value: targets.Record{Token: runner.Token(key, contender, 1)}}}
+	}
+	read := func(contender int, sent, ret time.Duration, o targets.Outcome) runner.Exchange {
+		return runner.Exchange{Contender: contender, Sent: sent, Return: ret, Reply: targets.Reply{Outcome: o}, Op: targets.Op{Kind: targets.Read, Key: key}}
+	}
+	// Contender 1 wins; 0 is refused while it does; 2 loses at the read; 3 comes after.
+	e := evidenceOf(&runner.Round{Key: key, Ops: []runner.Exchange{
+		read(0, 10, 20, targets.Missing), write(0, 25, 40, targets.Conflict),
+		read(1, 11, 19, targets.Missing), write(1, 22, 35, targets.OK),
+		read(2, 30, 36, targets.OK),
+		read(3, 50, 55, targets.Missing), write(3, 60, 70, targets.Conflict),
+	}})
+	want := Evidence{Contenders: 4, MaxInFlight: 3, Overlap: 0.5, WinnerOverlap: 2.0 / 3, GuardContention: 1.0 / 3, ReachedGuard: 3,
+		Skew: 40, Closest: 3, WinnerRank: 1}
+	// Contender 2 never wrote: it stands before the winner in no order.
+	want.WinnerRank = e.WinnerRank
+	if e != want {
+		t.Errorf("got  %+v\nwant %+v", e, want)
+	}
+
+	// A winner that only the read-back knows: acknowledged when the first was refused.
+	r := &runner.Round{Key: key, Ops: []runner.Exchange{
+		write(0, 10, 100, targets.Unknown), write(1, 12, 40, targets.Conflict), write(2, 50, 60, targets.Conflict),
+	}, Reads: []runner.Exchange{{Reply: targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: runner.Token(key, 0, 1)}}, Call: 200, Return: 210}}}
+	if e := evidenceOf(r); e.WinnerOverlap != 0.5 || e.GuardContention != 0.5 || e.WinnerRank != 1 || e.Troubled != 1 || e.Unknown != 1 {
+		t.Errorf("a winner known from the read-back: %+v", e)
+	}
+
+	// Nobody won: no figure rather than a wrong one.
+	if e := evidenceOf(&runner.Round{Key: key, Ops: []runner.Exchange{write(0, 10, 20, targets.Aborted), write(1, 12, 22, targets.Throttled)}}); e.WinnerOverlap >= 0 || e.GuardContention >= 0 || e.Overlap != 1 || e.Troubled != 1 {
+		t.Errorf("nobody won: %+v", e)
+	}
+}
+
+// Overlap in O(n log n) is what counting every pair gives.
+func TestOverlapIsWhatPairsGive(t *testing.T) {
+	for seed := range 200 {
+		n := 2 + seed%9
+		spans := make([]span, n)
+		x := uint32(seed*2654435761 + 1)
+		next := func(limit uint32) time.Duration {
+			x = x*1664525 + 1013904223
+			return time.Duration((x >> 8) % limit)
+		}
+		for i := range spans {
+			spans[i].sent = next(20)
+			spans[i].end = spans[i].sent + next(10)
+		}
+		pairs, peak := 0, 0
+		for i, a := range spans {
+			at := 0
+			for j, b := range spans {
+				if i < j && a.sent <= b.end && b.sent <= a.end {
+					pairs++
+				}
+				if b.sent <= a.sent && a.sent <= b.end {
+					at++
+				}
+			}
+			peak = max(peak, at)
+		}
+		gotPeak, got := overlap(spans)
+		if want := float64(pairs) / float64(n*(n-1)/2); math.Abs(got-want) > 1e-12 || gotPeak != peak {
+			t.Fatalf("%+v: overlap %v and peak %d, want %v and %d", spans, got, gotPeak, want, peak)
+		}
+	}
+}
+
+// Every control is seen to fail on a store that is wrong in its way.
+func TestControlsSeeWhatIsWrong(t *testing.T) {
+	type store struct {
+		name                    string
+		create, cas, perSession bool // wrong in that way
+		wantControl, wantKind   string
+	}
+	for _, s := range []store{
+		{name: "honest"},
+		{name: "creates are not guarded", create: true, wantControl: "sequential", wantKind: "second-create-accepted"},
+		{name: "versions are not looked at", cas: true, wantControl: "stale", wantKind: "stale-write-accepted"},
+		{name: "each session has a store of its own", perSession: true, wantControl: "sequential", wantKind: "second-create-accepted"},
+	} {
+		held := []map[string]targets.Record{{}, {}}
+		if !s.perSession {
+			held[1] = held[0]
+		}
+		c := &runner.Controls{Key: "contend-01TEST-s"}
+		targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
+			reply := answer(held[session], op, s.create, s.cas)
+			c.Sequential = append(c.Sequential, runner.Exchange{Contender: session, Op: op, Reply: reply})
+			return reply
+		})
+		c.Nonce = nonceOf("a", "a", "a")
+		j := judgeOf()
+		proceed := j.Controls(c)
+		var kinds []string
+		for _, control := range j.controls {
+			// A store for each session fails the other control too, in its own way.
+			if control.Name == s.wantControl == control.AsExpected && !(s.perSession && control.Name == "stale") {
+				t.Errorf("%s: control %s as expected: %v (%s)", s.name, control.Name, control.AsExpected, control.Detail)
+			}
+			for _, v := range control.violations {
+				kinds = append(kinds, v.Kind)
+				if len(v.Witness) != 2 || v.Detail == "" {
+					t.Errorf("%s: violation %+v", s.name, v)
+				}
+			}
+		}
+		if s.wantKind == "" != proceed || s.wantKind != strings.Join(kinds, " ") {
+			t.Errorf("%s: proceed %v, violations %q; want %q", s.name, proceed, kinds, s.wantKind)
+		}
+	}
+}
+
+func answer(held map[string]targets.Record, op targets.Op, unguardedCreate, unguardedVersion bool) targets.Reply {
+	was, exists := held[op.Key]
+	switch {
+	case op.Kind == targets.Delete:
+		delete(held, op.Key)
+	case op.Kind == targets.Read && !exists:
+		return targets.Reply{Outcome: targets.Missing}
+	case op.Kind == targets.Read:
+		return targets.Reply{Outcome: targets.OK, Record: was}
+	case op.If.Guard == targets.IfAbsent && exists && !unguardedCreate,
+		op.If.Guard == targets.IfVersion && was.Version != op.If.Counter && !unguardedVersion:
+		return targets.Reply{Outcome: targets.Conflict, Code: "refused"}
+	default:
+		held[op.Key] = op.Value
+	}
+	return targets.Reply{Outcome: targets.OK}
+}
+
+func nonceOf(written string, read ...string) []runner.Exchange {
+	all := []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Value: targets.Record{Token: written}}, Reply: targets.Reply{Outcome: targets.OK}}}
+	for i, token := range read {
+		all = append(all, runner.Exchange{Contender: i, Reply: targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: token}}})
+	}
+	return all
+}
+
+func TestNonceAndTwinControls(t *testing.T) {
+	twin := func(rounds ...*runner.Round) []runner.Round {
+		var all []runner.Round
+		for _, r := range rounds {
+			all = append(all, *r)
+		}
+		return all
+	}
+	win := op{targets.OK, 1 * ms, 8 * ms, 1}
+	double := func(n int) *runner.Round { return roundOf(n, 0, win, win) }
+	for _, c := range []struct {
+		name  string
+		nonce []runner.Exchange
+		twin  []runner.Round
+		fails string
+	}{
+		{"all well", nonceOf("a", "a", "a"), twin(double(1), double(2)), ""},
+		{"a session sees another store", nonceOf("a", "a", "b"), twin(double(1), double(2)), "nonce"},
+		{"nothing was read", nonceOf("a"), twin(double(1), double(2)), "nonce"},
+		{"the twin was not violated once", nonceOf("a", "a"), twin(double(1), contested(2)), "twin"},
+		{"the twin was cut short", nonceOf("a", "a"), twin(double(1)), "twin"},
+	} {
+		j := NewJudge(Terms{Scenario: FailIfExists{}, Twin: CheckThenSet{}, MinContended: 1, ControlRounds: 2})
+		if !j.Controls(&runner.Controls{Nonce: c.nonce, Twin: c.twin}) {
+			t.Errorf("%s: no race", c.name)
+		}
+		j.Round(contested(1))
+		v := j.Conclude("").Verdict
+		want := Held
+		if c.fails != "" {
+			want = Inconclusive
+		}
+		if v.Status != want || (c.fails != "") != slices.ContainsFunc(v.Reasons, func(r string) bool { return strings.HasPrefix(r, "control "+c.fails+":") }) {
+			t.Errorf("%s: %s, %v", c.name, v.Status, v.Reasons)
+		}
+	}
+}
+
+// The bounds are those of the binomial distribution itself.
+func TestBounds(t *testing.T) {
+	atMost := func(k, n int, p float64) float64 {
+		sum, term := 0.0, math.Pow(1-p, float64(n))
+		for i := 0; i <= k; i++ {
+			sum += term
+			term *= float64(n-i) / float64(i+1) * p / (1 - p)
+		}
+		return sum
+	}
+	for _, c := range []struct{ k, n int }{{0, 12}, {0, 59}, {0, 299}, {1, 20}, {5, 100}, {19, 20}} {
+		b := boundOf(c.k, c.n)
+		if got := atMost(c.k, c.n, b.AtMost); math.Abs(got-0.05) > 1e-6 {
+			t.Errorf("%d of %d: at the upper bound %v, so few have probability %v, want 0.05", c.k, c.n, b.AtMost, got)
+		}
+		if c.k > 0 {
+			if got := 1 - atMost(c.k-1, c.n, *b.AtLeast); math.Abs(got-0.05) > 1e-6 {
+				t.Errorf("%d of %d: at the lower bound %v, so many have probability %v, want 0.05", c.k, c.n, *b.AtLeast, got)
+			}
+		}
+	}
+	if b := boundOf(20, 20); b.AtMost != 1 || math.Abs(*b.AtLeast-math.Pow(0.05, 1.0/20)) > 1e-9 {
+		t.Errorf("all of 20: %v, %v", b.AtMost, *b.AtLeast)
+	}
+	if boundOf(0, 59).AtMost > 0.05 || boundOf(0, 58).AtMost < 0.05 || boundOf(0, 299).AtMost > 0.01 || boundOf(0, 0) != nil {
+		t.Error("59 rounds bound the rate at 5 %, 299 at 1 %, none at nothing")
+	}
+}
+
+func TestMinContended(t *testing.T) {
+	j := judgeOf(contested(1), contested(2))
+	j.terms.MinContended = 3
+	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "--min-contended asks for 3") {
+		t.Errorf("%s: %v", v.Status, v.Reasons)
+	}
+}
