@@ -36,7 +36,7 @@ func postgresDriver() Driver {
 	for _, name := range []string{"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey",
 		"sslpassword", "sslsni", "sslnegotiation", "channel_binding", "require_auth", "connect_timeout", "target_session_attrs",
 		"application_name", "options"} {
-		d.Parameters = append(d.Parameters, Parameter{Name: name, Meaning: "as PostgreSQL's own clients take it"})
+		d.Parameters = append(d.Parameters, Parameter{Name: name})
 	}
 	return d
 }
@@ -198,7 +198,7 @@ func (t *postgresTarget) ensureTable(ctx context.Context, conn *pgx.Conn) error 
 	}
 	_, err := conn.Exec(ctx, createTable)
 	switch sqlState(err) {
-	case "23505", "42P07": // another process created it at the same moment
+	case "23505", "42P07", "42710": // another process created it at the same moment
 		return nil
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -75,15 +76,15 @@ var redisAnswers = []Answer{
 }
 
 // casScript sets KEYS[1] to ARGV[2] where it holds a record of ours at version
-// ARGV[1], for ARGV[3] milliseconds unless that is 0. Lua's numbers are doubles,
-// so versions are compared exactly up to 2^53.
+// ARGV[1], for ARGV[3] milliseconds unless that is empty. Lua's numbers are
+// doubles, so versions are compared exactly up to 2^53.
 const casScript = `
 local stored = redis.call('GET', KEYS[1])
 if not stored then return 0 end
 local decoded, record = pcall(cjson.decode, stored)
 if not decoded or type(record) ~= 'table' or type(record.token) ~= 'string' then return 0 end
 if record.version ~= tonumber(ARGV[1]) then return 0 end
-if ARGV[3] == '0' then
+if ARGV[3] == '' then
   redis.call('SET', KEYS[1], ARGV[2])
 else
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
@@ -350,9 +351,10 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 	if err != nil {
 		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
 	}
-	set := []any{"set", op.Key, value}
+	set, milliseconds := []any{"set", op.Key, value}, ""
 	if op.TTL > 0 {
-		set = append(set, "px", op.TTL.Milliseconds())
+		milliseconds = strconv.FormatInt(op.TTL.Milliseconds(), 10)
+		set = append(set, "px", milliseconds)
 	}
 	switch {
 	case op.If.Guard == Unguarded:
@@ -360,7 +362,7 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 	case op.If.Guard == IfAbsent && s.target.create == "nx":
 		return s.reply(ctx, "", s.client.Do(ctx, append(set, "nx")...).Err())
 	case op.If.Guard == IfVersion && s.target.cas == "lua":
-		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, op.TTL.Milliseconds()).Int64()
+		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, milliseconds).Int64()
 		if err == nil && changed == 0 {
 			return s.reply(ctx, "0", nil)
 		}

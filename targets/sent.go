@@ -44,11 +44,18 @@ type clockedConn struct {
 
 func (c *clockedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if err == nil && !c.clock.answered.Load() {
-		now := time.Now()
-		c.clock.sent.Store(&now)
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	now := time.Now()
+	if !c.clock.answered.Load() {
+		c.clock.sent.Store(&now)
+	} else {
+		// A driver that reads in the background may have the answer before the
+		// write returns; the request was sent all the same.
+		c.clock.sent.CompareAndSwap(nil, &now)
+	}
+	return n, nil
 }
 
 func (c *clockedConn) Read(b []byte) (int, error) {

@@ -30,7 +30,7 @@ const (
 // needs.Sessions sessions (two at least) open at once. It closes the target.
 //
 // The error joins one error for each broken promise, which begins with the
-// promise; nil means that all were kept. A condition that the store has not
+// promise; nil means that all were kept. A condition that the store lacks
 // (targets.Unsupported) is left out.
 func Suite(ctx context.Context, t targets.Target, needs targets.Needs) error {
 	needs.Sessions = max(needs.Sessions, 2)

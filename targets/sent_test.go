@@ -1,0 +1,48 @@
+package targets
+
+import (
+	"io"
+	"net"
+	"testing"
+)
+
+// A request counts as sent by its last write before the answer; or by its first
+// after, where the answer was read before the write returned.
+func TestSentClock(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	clock := &sentClock{}
+	conn := &clockedConn{near, clock}
+	write := func() {
+		if _, err := conn.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !clock.at().IsZero() {
+		t.Error("sent before anything was written")
+	}
+	write()
+	first := clock.at()
+	write()
+	second := clock.at()
+	clock.answered.Store(true)
+	write()
+	if first.IsZero() || !second.After(first) || clock.at() != second {
+		t.Errorf("sent at %v, then %v, and after the answer %v", first, second, clock.at())
+	}
+	clock.begin()
+	clock.answered.Store(true)
+	write()
+	third := clock.at()
+	write()
+	if third.IsZero() || clock.at() != third {
+		t.Errorf("a write whose answer came first: %v, then %v", third, clock.at())
+	}
+	near.Close()
+	clock.begin()
+	if _, err := conn.Write([]byte("x")); err == nil || !clock.at().IsZero() {
+		t.Error("a write that failed counts as sent")
+	}
+}
