@@ -17,6 +17,9 @@ const (
 	Read   Kind = "read"   // with the store's strongest read
 	Write  Kind = "write"  // under Op.If
 	Delete Kind = "delete" // unconditional; deleting what is absent is OK
+	// Sequence is Ops one after another in one place, a Reply each in Parts; for
+	// relayed targets.
+	Sequence Kind = "sequence"
 )
 
 // Guard names what a condition compares.
@@ -62,6 +65,10 @@ type Op struct {
 	Value Record    // what Write stores
 	If    Condition // of a Write
 	TTL   time.Duration
+	// NotBefore is the instant that a relayed target waits for, next to the
+	// store and by the clock there; zero: none.
+	NotBefore time.Time
+	Ops       []Op // of a Sequence
 }
 
 type opJSON struct {
@@ -71,11 +78,14 @@ type opJSON struct {
 	Value *Record    `json:"value,omitempty"`
 	If    *Condition `json:"if,omitempty"`
 	TTL   int64      `json:"ttl_ms,omitempty"`
+
+	NotBefore time.Time `json:"not_before,omitzero"`
+	Ops       []Op      `json:"ops,omitempty"`
 }
 
 // MarshalJSON writes the contend.op/1 form; a value is written for Write only.
 func (o Op) MarshalJSON() ([]byte, error) {
-	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds()}
+	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops}
 	if o.Kind == Write {
 		j.Value = &o.Value
 	}
@@ -91,7 +101,7 @@ func (o *Op) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond}
+	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond, NotBefore: j.NotBefore, Ops: j.Ops}
 	if j.Value != nil {
 		o.Value = *j.Value
 	}
@@ -145,4 +155,15 @@ type Reply struct {
 	// the monotonic clock; zero where the driver cannot tell.
 	Sent  time.Time `json:"-"`
 	Trace string    `json:"trace,omitempty"` // the vendor's request id, for the bug report
+	// Server is when the store was asked and when it had answered, by the clock
+	// next to it; zero where a target does not relay or does not tell.
+	Server Span            `json:"server,omitzero"`
+	Raw    json.RawMessage `json:"raw,omitempty"`   // the error object as it came
+	Parts  []Reply         `json:"parts,omitempty"` // of a Sequence
+}
+
+// Span is an interval on a clock that is not ours, in milliseconds since 1970.
+type Span struct {
+	Began float64 `json:"began_ms"`
+	Ended float64 `json:"ended_ms"`
 }
