@@ -148,7 +148,7 @@ func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
 func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
 	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
-		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, Rate: f.rate, ValueSize: f.valueSize,
+		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, Limits: d.Limits, ValueSize: f.valueSize,
 		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
 	if twin != nil {
 		p.Twin = twin
@@ -159,12 +159,14 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 	if f.settle == 0 {
 		p.Settle = f.timeout
 	}
-	if f.rate == 0 {
-		p.Rate = d.Rate
+	if f.rate > 0 {
+		p.Limits = []targets.Limit{{Requests: f.rate, Per: time.Second}}
 	}
-	if p.Rate > 0 && float64(p.Contenders) > p.Rate {
-		return p, fmt.Errorf("--contenders %d is above the rate of %g requests a second: they could not be let go at once; lower it, or raise --rate",
-			p.Contenders, p.Rate)
+	for _, l := range p.Limits {
+		if float64(p.Contenders) > l.Requests {
+			return p, fmt.Errorf("--contenders %d is above the rate of %g requests in %s: they could not be let go at once; lower it, or raise --rate",
+				p.Contenders, l.Requests, l.Per)
+		}
 	}
 	if f.seed == "" {
 		var b [8]byte
@@ -191,7 +193,7 @@ func (f *scenarioFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Des
 		Scenario: s.Info().Name, Labels: labels, Target: report.TargetOf(d), Started: time.Now().UTC(),
 		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Params: report.Params{Contenders: p.Contenders, Rounds: p.Rounds, Duration: p.Duration, Timeout: p.Timeout, Settle: p.Settle,
-			Stagger: p.Stagger, Release: "gate", Rate: p.Rate, Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,
+			Stagger: p.Stagger, Release: "gate", Rate: f.rate, Limits: report.LimitsOf(p.Limits), Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,
 			SkipControls: p.SkipControls, ControlRounds: controlRounds, MinContended: f.minContended, ValueSize: p.ValueSize,
 			KeyPrefix: p.Prefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}
 }

@@ -62,11 +62,14 @@ func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *sc
 	if flags.dryRun {
 		return printPlan(c.out, s, plan, target.Describe())
 	}
-	if err := runner.Prepare(ctx, target, plan); err != nil {
+	warnOfDuration(c.err, plan, target.Describe())
+	run, err := runner.Open(ctx, target, plan)
+	if err != nil {
 		return preparing(err)
 	}
+	defer run.Close()
 	front := flags.front(s, plan, target.Describe(), command)
-	r, err := measure(ctx, c, target, plan, front, record, flags.quiet || flags.noProgress)
+	r, err := measure(ctx, c, run, plan, front, record, flags.quiet || flags.noProgress)
 	if err != nil {
 		return err
 	}
@@ -89,15 +92,29 @@ func preparing(err error) error {
 	return &cannotRun{err}
 }
 
+// warnOfDuration tells when a target's limits make a run long.
+func warnOfDuration(w io.Writer, p runner.Plan, d targets.Description) {
+	if least := runner.Duration(p.Limits, p.Cost(d.Volatile).Total()); least > 0 {
+		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(p.Limits), least.Round(time.Second))
+	}
+}
+
+func limitText(limits []targets.Limit) string {
+	var texts []string
+	for _, l := range limits {
+		texts = append(texts, fmt.Sprintf("%g requests in %s", l.Requests, l.Per))
+	}
+	return strings.Join(texts, " and ")
+}
+
 // measure runs the plan and makes the result.
-func measure(ctx context.Context, c console, target targets.Target, plan runner.Plan, front report.Front,
+func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, front report.Front,
 	record *recordFile, silent bool,
 ) (report.Result, error) {
 	maker, err := report.NewMaker(front)
 	if err != nil {
 		return report.Result{}, err
 	}
-	plan.Proceed, plan.Doubtful = maker.Proceed, maker.Doubtful
 	observers := runner.Observers{maker}
 	var recorder *runner.Recorder
 	if record.name != "" {
@@ -110,12 +127,9 @@ func measure(ctx context.Context, c console, target targets.Target, plan runner.
 		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		observers = append(observers, progress)
 	}
-	summary, err := runner.Run(ctx, target, plan, observers)
+	summary := run.Run(ctx, observers, maker)
 	if progress != nil {
 		progress.Done()
-	}
-	if err != nil {
-		return report.Result{}, &cannotRun{err}
 	}
 	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted}
 	if summary.Stopped != nil {
@@ -238,10 +252,10 @@ func printPlan(w io.Writer, s scenarios.Scenario, p runner.Plan, d targets.Descr
 	switch {
 	case p.Duration > 0:
 		line("duration", "%s, and the controls and late reads", p.Duration)
-	case p.Rate > 0:
-		line("duration", "at least %s at %g requests a second", time.Duration(float64(total)/p.Rate*float64(time.Second)).Round(time.Second), p.Rate)
+	case len(p.Limits) > 0:
+		line("duration", "at least %s, at %s", runner.Duration(p.Limits, total).Round(time.Second), limitText(p.Limits))
 	default:
-		line("duration", "as long as the target takes: no --rate is set")
+		line("duration", "as long as the target takes: no limit is set")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -24,7 +24,7 @@ type fateKey struct {
 	status            int
 }
 
-type sampleKey struct{ outcome, at string }
+type sampleKey struct{ outcome, at, where string }
 
 func newCounts() *counts {
 	return &counts{byFate: make(map[fateKey]*Outcome), samples: make(map[sampleKey]*samples)}
@@ -41,14 +41,20 @@ func (c *counts) add(r *runner.Round) {
 			c.byFate[key] = o
 		}
 		o.Count++
-		at := sampleKey{f.Outcome, f.At}
-		s := c.samples[at]
-		if s == nil {
-			s = &samples{}
-			c.samples[at] = s
+		c.sample(sampleKey{f.Outcome, f.At, ""}, f.Last.Return-f.Last.Call)
+		if at := reply.Server; at.Ended > 0 {
+			c.sample(sampleKey{f.Outcome, f.At, "server"}, time.Duration((at.Ended-at.Began)*float64(time.Millisecond)))
 		}
-		s.add(f.Last.Return - f.Last.Call)
 	}
+}
+
+func (c *counts) sample(key sampleKey, d time.Duration) {
+	s := c.samples[key]
+	if s == nil {
+		s = &samples{}
+		c.samples[key] = s
+	}
+	s.add(d)
 }
 
 // outcomeOrder is the order that outcomes are told in.
@@ -80,16 +86,16 @@ func (c *counts) latencies() []Latency {
 		rows = append(rows, s.latency(key))
 	}
 	slices.SortFunc(rows, func(a, b Latency) int {
-		return cmp.Or(byOutcome(a.Outcome, b.Outcome), -cmp.Compare(a.At, b.At))
+		return cmp.Or(byOutcome(a.Outcome, b.Outcome), -cmp.Compare(a.At, b.At), cmp.Compare(a.Where, b.Where))
 	})
 	return rows
 }
 
-// of gives the samples of an outcome, wherever it fell.
+// of gives the samples of an outcome as we saw it, at a read or a write.
 func (c *counts) of(outcome string) *samples {
 	all := &samples{}
 	for key, s := range c.samples {
-		if key.outcome == outcome {
+		if key.outcome == outcome && key.where == "" {
 			all.merge(s)
 		}
 	}
@@ -185,7 +191,7 @@ func (s *samples) percentile(p float64) (d time.Duration, ok bool) {
 }
 
 func (s *samples) latency(key sampleKey) Latency {
-	l := Latency{Outcome: key.outcome, At: key.at, N: s.n, Method: "exact", Min: &s.min, Max: &s.max}
+	l := Latency{Outcome: key.outcome, At: key.at, Where: key.where, N: s.n, Method: "exact", Min: &s.min, Max: &s.max}
 	if s.histogram != nil {
 		l.Method = "hdr"
 	}

@@ -178,15 +178,22 @@ func (r Result) latencyBlock() block {
 	methods := map[string]string{"exact": "nearest rank", "hdr": "a histogram of three digits"}
 	var used []string
 	for _, l := range r.Latency {
-		b.table.rows = append(b.table.rows, []string{l.Outcome, l.At, fmt.Sprint(l.N), milliseconds(l.Min), milliseconds(l.P50),
+		at := l.At
+		if l.Where != "" {
+			at += ", " + l.Where
+		}
+		b.table.rows = append(b.table.rows, []string{l.Outcome, at, fmt.Sprint(l.N), milliseconds(l.Min), milliseconds(l.P50),
 			milliseconds(l.P90), milliseconds(l.P95), milliseconds(l.P99), milliseconds(l.Max)})
 		if !slices.Contains(used, methods[l.Method]) {
 			used = append(used, methods[l.Method])
 		}
 	}
+	if r.Target.Relayed {
+		b.text = append(b.text, "server: as measured next to the store; the others are round trips from here.")
+	}
 	if len(used) > 0 {
-		b.text = []string{fmt.Sprintf("Percentiles by %s; %s: too few samples (p90 needs 10, p95 20, p99 100).",
-			strings.Join(used, " and "), dash)}
+		b.text = append(b.text, fmt.Sprintf("Percentiles by %s; %s: too few samples (p90 needs 10, p95 20, p99 100).",
+			strings.Join(used, " and "), dash))
 	}
 	return b
 }
@@ -201,6 +208,10 @@ func (r Result) contestBlock() block {
 	if c.Closest != nil {
 		closest = (*c.Closest).String()
 	}
+	sentBy := c.Skew.Method
+	if r.Target.Relayed {
+		sentBy = "next to the store, ± " + r.Target.Uncertainty.Round(10*time.Microsecond).String()
+	}
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
 			rows: [][]string{
@@ -210,7 +221,7 @@ func (r Result) contestBlock() block {
 				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},
 				{"guard contention", share(c.GuardContention), "others at the guard during the winner's write"},
 				{"reached the guard", fmt.Sprintf("%d of %d", c.ReachedGuard, c.Of), "contenders whose write the store decided on"},
-				{"release skew", skew, "first to last sent: p50, p99, max (" + c.Skew.Method + ")"},
+				{"release skew", skew, "first to last sent: p50, p99, max (" + sentBy + ")"},
 				{"closest writes", closest, "a narrower gap in a guard could not be seen"},
 			}}}
 	var controls []string

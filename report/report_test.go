@@ -44,11 +44,12 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Proceed, plan.Doubtful = maker.Proceed, maker.Doubtful
-		summary, err := runner.Run(t.Context(), target, plan, maker)
+		r, err := runner.Open(t.Context(), target, plan)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer r.Close()
+		summary := r.Run(t.Context(), maker, maker)
 		end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
 		if summary.Stopped != nil {
 			end.Stopped = summary.Stopped.Error()
@@ -364,7 +365,7 @@ func TestManySamples(t *testing.T) {
 				t.Errorf("%d samples: p%g is %s, exactly %s", n, p, got, want)
 			}
 		}
-		l := all.latency(sampleKey{"won", "write"})
+		l := all.latency(sampleKey{"won", "write", ""})
 		if *l.Min != time.Microsecond || l.N != n || l.Method != map[bool]string{true: "hdr", false: "exact"}[n > exactSamples] {
 			t.Errorf("%+v", l)
 		}
@@ -383,7 +384,7 @@ func TestFewSamples(t *testing.T) {
 	for i := range 12 {
 		s.add(time.Duration(12-i) * time.Millisecond)
 	}
-	l := s.latency(sampleKey{"won", "write"})
+	l := s.latency(sampleKey{"won", "write", ""})
 	if *l.P50 != 6*time.Millisecond || *l.P90 != 11*time.Millisecond || l.P95 != nil || l.P99 != nil || *l.Max != 12*time.Millisecond {
 		t.Errorf("%+v", l)
 	}

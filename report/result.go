@@ -51,7 +51,8 @@ type Params struct {
 	Settle        time.Duration `json:"settle_ns"`
 	Stagger       time.Duration `json:"stagger_ns"`
 	Release       string        `json:"release"`
-	Rate          float64       `json:"rate"` // 0: unlimited
+	Rate          float64       `json:"rate"` // as --rate asked; 0: the target's own limits
+	Limits        []Limit       `json:"limits,omitempty"`
 	Seed          string        `json:"seed"`
 	Unguarded     bool          `json:"unguarded"`
 	SkipControls  bool          `json:"skip_controls"`
@@ -61,6 +62,21 @@ type Params struct {
 	KeyPrefix     string        `json:"key_prefix"`
 	Expect        []string      `json:"expect,omitempty"`
 	ExpectVerdict string        `json:"expect_verdict"`
+}
+
+// Limit is a number of requests in any span of time.
+type Limit struct {
+	Requests float64       `json:"requests"`
+	Per      time.Duration `json:"per_ns"`
+}
+
+// LimitsOf tells the limits of a plan.
+func LimitsOf(limits []targets.Limit) []Limit {
+	var all []Limit
+	for _, l := range limits {
+		all = append(all, Limit(l))
+	}
+	return all
 }
 
 // Target is a target as a result tells it.
@@ -73,6 +89,9 @@ type Target struct {
 	Notes        []string          `json:"notes"`
 	SentBy       string            `json:"sent_by"`
 	CountsWrites bool              `json:"counts_writes"`
+	// Relayed: something between us and the store asks it for us, and tells when.
+	Relayed     bool          `json:"relayed"`
+	Uncertainty time.Duration `json:"clock_uncertainty_ns,omitempty"` // of the clocks there
 }
 
 // TargetOf tells a description.
@@ -82,7 +101,7 @@ func TargetOf(d targets.Description) Target {
 		notes = []string{}
 	}
 	return Target{Kind: d.Kind, URL: d.URL, Strategy: d.Strategies, Simulated: d.Simulated, Server: d.Server,
-		Notes: notes, SentBy: d.SentBy, CountsWrites: d.CountsWrites}
+		Notes: notes, SentBy: d.SentBy, CountsWrites: d.CountsWrites, Relayed: d.Lead > 0, Uncertainty: d.Uncertainty}
 }
 
 // Result is everything that a run tells: format json.
@@ -122,6 +141,7 @@ type Outcome struct {
 type Latency struct {
 	Outcome string         `json:"outcome"`
 	At      string         `json:"at"`
+	Where   string         `json:"where,omitempty"` // "server": as the relay measured it, next to the store
 	N       int            `json:"n"`
 	Method  string         `json:"method"` // exact (nearest rank) or hdr (three digits)
 	Min     *time.Duration `json:"min_ns"`

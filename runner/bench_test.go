@@ -62,14 +62,23 @@ func plan(contenders, rounds int) runner.Plan {
 		Race: scenarios.FailIfExists{}, SkipControls: true, Unguarded: true}
 }
 
+// start opens a run that ends with the test.
+func start(tb testing.TB, target targets.Target, p runner.Plan) *runner.Runner {
+	tb.Helper()
+	r, err := runner.Open(tb.Context(), target, p)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(r.Close)
+	return r
+}
+
 // The runner's own cost of an operation, from the gate to what is written down.
 func BenchmarkOperation(b *testing.B) {
 	const contenders = 12
 	rounds := b.N/contenders + 1
 	b.ReportAllocs()
-	if _, err := runner.Run(b.Context(), &instant{}, plan(contenders, rounds), silent{}); err != nil {
-		b.Fatal(err)
-	}
+	start(b, &instant{}, plan(contenders, rounds)).Run(b.Context(), silent{}, nil)
 }
 
 // A million operations, judged and counted: what stays resident.
@@ -80,12 +89,7 @@ func BenchmarkMillionOperations(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p := plan(contenders, rounds)
-		p.Doubtful = maker.Doubtful
-		summary, err := runner.Run(b.Context(), &instant{}, p, maker)
-		if err != nil {
-			b.Fatal(err)
-		}
+		summary := start(b, &instant{}, plan(contenders, rounds)).Run(b.Context(), maker, maker)
 		r := maker.Make(runner.End{Rounds: summary.Rounds})
 		if r.Winners.One != rounds {
 			b.Fatalf("%+v", r.Winners)
@@ -114,9 +118,7 @@ func BenchmarkGateSpread(b *testing.B) {
 	for _, n := range []int{12, 50, 200, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			spreads := &spreads{}
-			if _, err := runner.Run(b.Context(), &instant{}, plan(n, max(b.N, 20)), spreads); err != nil {
-				b.Fatal(err)
-			}
+			start(b, &instant{}, plan(n, max(b.N, 20))).Run(b.Context(), spreads, nil)
 			b.ReportMetric(float64(spreads.median())/1e3, "µs-p50")
 			b.ReportMetric(0, "ns/op")
 		})

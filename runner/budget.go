@@ -3,13 +3,18 @@ package runner
 import (
 	"context"
 	"time"
+
+	"contend/targets"
 )
 
-// budget keeps requests to a rate: in no second are more sent than it allows,
-// save the excess of a round that is larger than the rate itself, which the
-// time before the next round pays for.
-type budget struct {
-	rate  float64 // requests a second; 0: unlimited
+// budget keeps requests to limits: in no window of a limit's length are more
+// sent than it allows, save the excess of a round that is larger than the limit
+// itself, which the time before the next round pays for.
+type budget []*window
+
+// window is one limit and what was spent of it lately.
+type window struct {
+	limit targets.Limit
 	spent []spending
 }
 
@@ -18,51 +23,76 @@ type spending struct {
 	n  float64
 }
 
+func newBudget(limits []targets.Limit) budget {
+	var b budget
+	for _, l := range limits {
+		b = append(b, &window{limit: l})
+	}
+	return b
+}
+
 // spend waits until n requests fit and books them; it gives up when ctx ends.
-func (b *budget) spend(ctx context.Context, n int) error {
-	if b.rate == 0 {
+func (b budget) spend(ctx context.Context, n int) error {
+	if len(b) == 0 {
 		return ctx.Err()
 	}
-	wait := time.NewTimer(b.delay(time.Now(), float64(n)))
+	delay := time.Duration(0)
+	for _, w := range b {
+		delay = max(delay, w.delay(time.Now(), float64(n)))
+	}
+	wait := time.NewTimer(delay)
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-wait.C:
 	}
-	b.book(time.Now(), float64(n))
+	for _, w := range b {
+		w.book(time.Now(), float64(n))
+	}
 	return nil
 }
 
 // delay tells how long to wait at now before n more requests fit.
-func (b *budget) delay(now time.Time, n float64) time.Duration {
+func (w *window) delay(now time.Time, n float64) time.Duration {
 	within := 0.0
-	for _, s := range b.spent {
+	for _, s := range w.spent {
 		within += s.n
 	}
-	need := min(n, b.rate)
-	for _, s := range b.spent {
-		if within+need <= b.rate {
+	need := min(n, w.limit.Requests)
+	delay := time.Duration(0)
+	for _, s := range w.spent {
+		if within+need <= w.limit.Requests {
 			break
 		}
 		within -= s.n
-		if d := s.at.Add(time.Second).Sub(now); within+need <= b.rate && d > 0 {
-			return d
-		}
+		delay = max(delay, s.at.Add(w.limit.Per).Sub(now))
 	}
-	return 0
+	return delay
 }
 
-// book notes n requests as sent from now on, what exceeds the rate as sent in
-// the seconds that follow, and forgets what is older than a second.
-func (b *budget) book(now time.Time, n float64) {
+// book notes n requests as sent from now on, what exceeds the limit as sent in
+// the windows that follow, and forgets what is older than one.
+func (w *window) book(now time.Time, n float64) {
 	first := 0
-	for first < len(b.spent) && !b.spent[first].at.After(now.Add(-time.Second)) {
+	for first < len(w.spent) && !w.spent[first].at.After(now.Add(-w.limit.Per)) {
 		first++
 	}
-	b.spent = append(b.spent[:0], b.spent[first:]...)
-	for at := now; n > 0; at = at.Add(time.Second) {
-		b.spent = append(b.spent, spending{at, min(n, b.rate)})
-		n -= b.rate
+	w.spent = append(w.spent[:0], w.spent[first:]...)
+	for at := now; n > 0; at = at.Add(w.limit.Per) {
+		w.spent = append(w.spent, spending{at, min(n, w.limit.Requests)})
+		n -= w.limit.Requests
 	}
+}
+
+// Duration is the least that n requests take under the limits, from the first
+// to the last.
+func Duration(limits []targets.Limit, n int) time.Duration {
+	least := time.Duration(0)
+	for _, l := range limits {
+		if excess := float64(n) - l.Requests; excess > 0 {
+			least = max(least, time.Duration(excess/l.Requests*float64(l.Per)))
+		}
+	}
+	return least
 }

@@ -15,10 +15,11 @@ type Contender struct {
 	Number int
 	Round  *Round // its key and seeds; not its exchanges
 
-	run     *run
+	run     *Runner
 	session targets.Session
 	starts  chan start
 	gates   *barriers
+	instant time.Time // before which nothing is to reach the store; zero: now
 	ops     []Exchange
 	writes  int
 }
@@ -29,6 +30,7 @@ type start struct {
 	round   *Round
 	gates   *barriers
 	gate    chan struct{} // closed to let all go
+	instant *time.Time    // set before the gate is closed
 }
 
 // contend runs the contender's part of every round. It is one goroutine for the
@@ -38,6 +40,7 @@ func (c *Contender) contend() {
 		c.Round, c.gates, c.ops, c.writes = s.round, s.gates, c.ops[:0], 0
 		c.run.ready <- struct{}{}
 		<-s.gate
+		c.instant = *s.instant
 		if c.run.plan.Stagger > 0 {
 			time.Sleep(time.Duration(c.Number) * c.run.plan.Stagger)
 		}
@@ -63,6 +66,7 @@ func (c *Contender) Write(version int64, cond targets.Condition) *targets.Reply 
 // do sends one op under the run's timeout and writes it down. The reply stays
 // valid until the round ends.
 func (c *Contender) do(op targets.Op) *targets.Reply {
+	op.NotBefore = c.instant
 	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
 	e := &c.ops[len(c.ops)-1]
 	c.run.exchange(c.session, e)
@@ -71,7 +75,7 @@ func (c *Contender) do(op targets.Op) *targets.Reply {
 
 // Barrier holds the contender until all that are still in the round have come
 // to the barrier of this name.
-func (c *Contender) Barrier(name string) { c.gates.wait(name) }
+func (c *Contender) Barrier(name string) { c.instant = c.gates.wait(name) }
 
 // Token names a write: its key (which names the run and the round), the
 // contender and its attempt, from 1.
@@ -86,8 +90,12 @@ func Token(key string, contender, attempt int) string {
 }
 
 // exchange sends e.Op and fills in the reply and the times.
-func (r *run) exchange(session targets.Session, e *Exchange) {
-	ctx, cancel := context.WithTimeout(r.requests, r.plan.Timeout)
+func (r *Runner) exchange(session targets.Session, e *Exchange) {
+	timeout := r.plan.Timeout
+	if !e.Op.NotBefore.IsZero() {
+		timeout += r.lead
+	}
+	ctx, cancel := context.WithTimeout(r.requests, timeout)
 	e.Call = time.Since(r.start)
 	e.Reply = session.Do(ctx, e.Op)
 	e.Return = time.Since(r.start)
@@ -108,6 +116,7 @@ func (e *Exchange) follow(instant time.Duration) {
 
 // barriers are the named barriers of one round.
 type barriers struct {
+	lead   time.Duration
 	mu     sync.Mutex
 	active int // contenders that have not left the round
 	named  map[string]*barrier
@@ -117,9 +126,11 @@ type barrier struct {
 	arrived int
 	open    bool
 	gate    chan struct{}
+	instant time.Time // of those that were let go
 }
 
-func (b *barriers) wait(name string) {
+// wait gives the instant before which nothing is to reach the store.
+func (b *barriers) wait(name string) time.Time {
 	b.mu.Lock()
 	if b.named == nil {
 		b.named = make(map[string]*barrier)
@@ -130,9 +141,10 @@ func (b *barriers) wait(name string) {
 		b.named[name] = at
 	}
 	at.arrived++
-	at.openIf(at.arrived >= b.active)
+	at.openIf(at.arrived >= b.active, b.lead)
 	b.mu.Unlock()
 	<-at.gate
+	return at.instant
 }
 
 func (b *barriers) leave() {
@@ -140,13 +152,23 @@ func (b *barriers) leave() {
 	defer b.mu.Unlock()
 	b.active--
 	for _, at := range b.named {
-		at.openIf(at.arrived >= b.active)
+		at.openIf(at.arrived >= b.active, b.lead)
 	}
 }
 
-func (b *barrier) openIf(all bool) {
+func (b *barrier) openIf(all bool, lead time.Duration) {
 	if all && !b.open {
 		b.open = true
+		b.instant = instantAhead(lead)
 		close(b.gate)
 	}
+}
+
+// instantAhead is the instant that contenders of a relayed target are given in
+// common; zero where the target does not relay.
+func instantAhead(lead time.Duration) time.Time {
+	if lead == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(lead)
 }

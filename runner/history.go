@@ -58,6 +58,14 @@ type Round struct {
 	Ops    []Exchange    `json:"ops"`             // of the contenders, by contender and time
 	Reads  []Exchange    `json:"reads"`           // after all have returned
 	Done   time.Duration `json:"done_ns"`
+	// Relayed: the evidence of a contest is in the replies' server spans, not in
+	// our own times. nil: the target does not relay.
+	Relayed *Relayed `json:"relayed,omitempty"`
+}
+
+// Relayed tells of the clocks next to the store.
+type Relayed struct {
+	Uncertainty time.Duration `json:"uncertainty_ns"` // how far apart two of them may be
 }
 
 // Served tells whether the store dealt with the last request of any contender.

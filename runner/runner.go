@@ -37,21 +37,25 @@ type Plan struct {
 	Timeout    time.Duration // of one request
 	Settle     time.Duration // waited before the read-back of a round with an unknown outcome
 	Stagger    time.Duration // between one contender's release and the next
-	Rate       float64       // requests a second; 0: unlimited
-	Seed       uint64        // of the order of release and the bodies
-	ValueSize  int           // bytes of body in each write
+	Limits     []targets.Limit
+	Seed       uint64 // of the order of release and the bodies
+	ValueSize  int    // bytes of body in each write
 
 	Race          Contest
 	Twin          Contest // nil: none
 	ControlRounds int     // rounds of the twin
 	SkipControls  bool
 	Unguarded     bool // the race has no guard: leave the sequential checks of guards out
+}
+
+// Steering is asked on the way. A nil one races, and doubts nothing.
+type Steering interface {
 	// Proceed decides, after the observer was shown the controls, whether to
-	// race. nil: always.
-	Proceed func() bool
+	// race.
+	Proceed() bool
 	// Doubtful names the rounds whose judgement waits for a late read; an
-	// interrupted run reads those alone. nil: none.
-	Doubtful func() []int
+	// interrupted run reads those alone.
+	Doubtful() []int
 }
 
 // Summary is what a run tells beside its history.
@@ -77,55 +81,63 @@ const unservedRounds = 3
 // ErrUnserved ends a run whose target served nobody for three rounds.
 var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d rounds", unservedRounds)
 
-type run struct {
+// Runner is one run, with its sessions open.
+type Runner struct {
 	plan     Plan
 	target   targets.Target
 	observer Observer
+	steering Steering
 
-	start      time.Time
-	requests   context.Context // of requests: not cut off by an interrupt
-	budget     budget
-	random     *rand.Rand
-	heap       *quietHeap
-	body       json.RawMessage
-	own        [ownSessions]targets.Session
-	contenders []Contender
-	order      []int
-	ready      chan struct{} // a contender stands at the gate
-	done       chan struct{} // a contender has left the round
-	last       time.Duration // the latest return that the runner has seen
-	unserved   int
-	twins      int // begun
-	races      int // begun
-	summary    Summary
-}
-
-// Prepare connects to the target and makes what the plan needs there.
-func Prepare(ctx context.Context, target targets.Target, plan Plan) error {
-	ctx, cancel := context.WithTimeout(ctx, patience(plan))
-	defer cancel()
-	return target.Prepare(ctx, targets.Needs{Guards: []targets.Guard{plan.Race.Home()},
-		Sessions: plan.Contenders + ownSessions, Timeout: plan.Timeout})
+	start       time.Time
+	requests    context.Context // of requests: not cut off by an interrupt
+	lead        time.Duration   // as targets.Description has it
+	uncertainty time.Duration   // the same
+	budget      budget
+	random      *rand.Rand
+	heap        *quietHeap
+	body        json.RawMessage
+	own         [ownSessions]targets.Session
+	contenders  []Contender
+	order       []int
+	ready       chan struct{} // a contender stands at the gate
+	done        chan struct{} // a contender has left the round
+	last        time.Duration // the latest return that the runner has seen
+	unserved    int
+	twins       int // begun
+	races       int // begun
+	summary     Summary
 }
 
 // patience is how long connecting may take.
 func patience(plan Plan) time.Duration { return max(plan.Timeout, 10*time.Second) }
 
-// Run makes the controls on a prepared target, races, reads every key once
-// more and removes what it wrote. When ctx ends it releases nobody any more,
-// lets the requests in flight finish and settles the round. The error says that
-// the run could not start; nothing was contended for then.
-func Run(ctx context.Context, target targets.Target, plan Plan, observer Observer) (Summary, error) {
-	r := &run{plan: plan, target: target, observer: observer, start: time.Now(),
-		requests: context.WithoutCancel(ctx), budget: budget{rate: plan.Rate},
-		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), heap: newQuietHeap()}
-	defer r.heap.restore()
+// Open connects to the target, makes what the plan needs there, and opens a
+// session for each contender. Nothing is contended for yet. Close ends it.
+func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error) {
+	r := &Runner{plan: plan, target: target, start: time.Now(), requests: context.WithoutCancel(ctx),
+		budget: newBudget(plan.Limits), random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
 	r.body = body(r.random, plan.ValueSize)
-	if err := r.open(ctx); err != nil {
-		return Summary{}, err
+	within, cancel := context.WithTimeout(ctx, patience(plan))
+	defer cancel()
+	needs := targets.Needs{Guards: []targets.Guard{plan.Race.Home()}, Sessions: plan.Contenders + ownSessions, Timeout: plan.Timeout}
+	if err := target.Prepare(within, needs); err != nil {
+		return nil, err
 	}
-	defer r.close()
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	d := target.Describe()
+	r.lead, r.uncertainty = d.Lead, d.Uncertainty
+	return r, nil
+}
 
+// Run makes the controls, races, reads every key once more and removes what it
+// wrote. When ctx ends it releases nobody any more, lets the requests in flight
+// finish and settles the round.
+func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) Summary {
+	r.observer, r.steering = observer, steering
+	r.heap = newQuietHeap()
+	defer r.heap.restore()
 	if r.controls(ctx) {
 		r.race(ctx)
 	}
@@ -133,7 +145,7 @@ func Run(ctx context.Context, target targets.Target, plan Plan, observer Observe
 	r.lateReads()
 	r.summary.Left = r.clean()
 	r.summary.Elapsed = time.Since(r.start)
-	return r.summary, nil
+	return r.summary
 }
 
 // body is a JSON string of size bytes, quotes included where they fit.
@@ -154,7 +166,7 @@ func body(random *rand.Rand, size int) json.RawMessage {
 // openAtOnce sessions are dialled side by side.
 const openAtOnce = 16
 
-func (r *run) open(ctx context.Context) error {
+func (r *Runner) open(ctx context.Context) error {
 	n := r.plan.Contenders
 	r.contenders = make([]Contender, n)
 	r.ready, r.done = make(chan struct{}, n), make(chan struct{}, n)
@@ -175,7 +187,7 @@ func (r *run) open(ctx context.Context) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		r.close()
+		r.Close()
 		return fmt.Errorf("opening %d sessions: %w", len(r.contenders)+len(r.own), err)
 	}
 	for i := range r.contenders {
@@ -184,13 +196,14 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) session(ctx context.Context, contender int) (targets.Session, error) {
+func (r *Runner) session(ctx context.Context, contender int) (targets.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience(r.plan))
 	defer cancel()
 	return r.target.Open(ctx, contender)
 }
 
-func (r *run) close() {
+// Close ends the sessions.
+func (r *Runner) Close() {
 	for i := range r.contenders {
 		close(r.contenders[i].starts)
 		if r.contenders[i].session != nil {
@@ -205,7 +218,7 @@ func (r *run) close() {
 }
 
 // key names what a round or control works on.
-func (r *run) key(label string) string { return r.plan.Prefix + r.plan.Run + "-" + label }
+func (r *Runner) key(label string) string { return r.plan.Prefix + r.plan.Run + "-" + label }
 
 // RunOf gives the run that a key belongs to; "" where the key is of no run.
 func RunOf(prefix, key string) string {
@@ -220,11 +233,11 @@ func RunOf(prefix, key string) string {
 	return run
 }
 
-func (r *run) twinKey(n int) string { return r.key(fmt.Sprintf("t%d", n)) }
-func (r *run) raceKey(n int) string { return r.key(fmt.Sprintf("r%d", n)) }
+func (r *Runner) twinKey(n int) string { return r.key(fmt.Sprintf("t%d", n)) }
+func (r *Runner) raceKey(n int) string { return r.key(fmt.Sprintf("r%d", n)) }
 
 // ownDo sends an op through a session of the runner's own.
-func (r *run) ownDo(session int, contender int, op targets.Op) Exchange {
+func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
 	_ = r.budget.spend(r.requests, 1)
 	e := Exchange{Contender: contender, Op: op}
 	r.exchange(r.own[session], &e)
@@ -238,7 +251,7 @@ func (r *run) ownDo(session int, contender int, op targets.Op) Exchange {
 }
 
 // reopen replaces a session whose connection may be broken.
-func (r *run) reopen(session *targets.Session, contender int) {
+func (r *Runner) reopen(session *targets.Session, contender int) {
 	(*session).Close()
 	fresh, err := r.session(r.requests, contender)
 	if err != nil {
@@ -256,7 +269,7 @@ func (s closedSession) Do(context.Context, targets.Op) targets.Reply {
 func (s closedSession) Close() error { return nil }
 
 // controls makes the controls and tells whether to race.
-func (r *run) controls(ctx context.Context) bool {
+func (r *Runner) controls(ctx context.Context) bool {
 	c := &Controls{Skipped: r.plan.SkipControls}
 	if !c.Skipped && ctx.Err() == nil {
 		if !r.plan.Unguarded {
@@ -277,13 +290,13 @@ func (r *run) controls(ctx context.Context) bool {
 		}
 	}
 	r.observer.Controls(c)
-	proceed := r.plan.Proceed == nil || r.plan.Proceed()
+	proceed := r.steering == nil || r.steering.Proceed()
 	return proceed && ctx.Err() == nil && r.summary.Stopped == nil
 }
 
 // nonce writes one record and lets every contender read it: all of them must be
 // on the same store, the one that the run was opened on.
-func (r *run) nonce(c *Controls) {
+func (r *Runner) nonce(c *Controls) {
 	key := r.key("n")
 	home := r.plan.Race.Home()
 	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
@@ -294,7 +307,7 @@ func (r *run) nonce(c *Controls) {
 }
 
 // race runs the rounds.
-func (r *run) race(ctx context.Context) {
+func (r *Runner) race(ctx context.Context) {
 	began := time.Now()
 	var round Round
 	for ctx.Err() == nil && r.summary.Stopped == nil {
@@ -317,8 +330,11 @@ func (r *run) race(ctx context.Context) {
 
 // round seeds, releases, settles and reads back. It tells whether the round was
 // run: it was not if ctx ended before the release.
-func (r *run) round(ctx context.Context, contest Contest, round *Round) bool {
+func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool {
 	round.Home = contest.Home()
+	if r.lead > 0 {
+		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
+	}
 	seeds := contest.Seeds(round.Key)
 	for _, op := range seeds {
 		if ctx.Err() != nil {
@@ -346,9 +362,9 @@ func (r *run) round(ctx context.Context, contest Contest, round *Round) bool {
 // release lets all contenders go at one moment and gathers what they wrote
 // down. They wait at a closed channel; the order in which they are woken is
 // drawn anew each round.
-func (r *run) release(contest Contest, round *Round) {
+func (r *Runner) release(contest Contest, round *Round) {
 	n := len(r.contenders)
-	start := start{contest: contest, round: round, gates: &barriers{active: n}, gate: make(chan struct{})}
+	start := start{contest: contest, round: round, gates: &barriers{active: n, lead: r.lead}, gate: make(chan struct{}), instant: new(time.Time)}
 	r.random.Shuffle(n, func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
 	for _, i := range r.order {
 		r.contenders[i].starts <- start
@@ -356,6 +372,7 @@ func (r *run) release(contest Contest, round *Round) {
 	for range n {
 		<-r.ready
 	}
+	*start.instant = instantAhead(r.lead)
 	close(start.gate)
 	for range n {
 		<-r.done
@@ -375,7 +392,7 @@ const readAttempts = 3
 
 // readBack reads the final state: once, or twice after the settling time where
 // an outcome is unknown.
-func (r *run) readBack(round *Round) {
+func (r *Runner) readBack(round *Round) {
 	reads := 1
 	if round.Unsettled() {
 		time.Sleep(r.plan.Settle)
@@ -393,7 +410,7 @@ func (r *run) readBack(round *Round) {
 }
 
 // mend opens again the sessions whose last round left a request unanswered.
-func (r *run) mend() {
+func (r *Runner) mend() {
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for i := range r.contenders {
@@ -410,7 +427,7 @@ func (r *run) mend() {
 
 // each sends count ops, spread over the contenders' sessions, and hands the
 // exchanges over in order. It gives up on a target that serves none of them.
-func (r *run) each(count int, op func(i int) targets.Op, got func(i int, e *Exchange)) {
+func (r *Runner) each(count int, op func(i int) targets.Op, got func(i int, e *Exchange)) {
 	n := len(r.contenders)
 	exchanges := make([]Exchange, min(n, count))
 	for from := 0; from < count; from += n {
@@ -439,13 +456,13 @@ func (r *run) each(count int, op func(i int) targets.Op, got func(i int, e *Exch
 
 // lateReads reads the key of every round once more; after an interrupt only
 // those in doubt.
-func (r *run) lateReads() {
+func (r *Runner) lateReads() {
 	rounds := r.summary.Rounds
 	number := func(i int) int { return i + 1 }
 	if r.summary.Interrupted {
 		var doubtful []int
-		if r.plan.Doubtful != nil {
-			doubtful = r.plan.Doubtful()
+		if r.steering != nil {
+			doubtful = r.steering.Doubtful()
 		}
 		rounds, number = len(doubtful), func(i int) int { return doubtful[i] }
 	}
@@ -458,7 +475,7 @@ func (r *run) lateReads() {
 }
 
 // clean deletes every key of the run; a volatile target forgets them by itself.
-func (r *run) clean() error {
+func (r *Runner) clean() error {
 	if r.target.Describe().Volatile {
 		return nil
 	}

@@ -79,11 +79,7 @@ func (h *history) Late(round int, _ *runner.Exchange) { h.late = append(h.late, 
 func run(t *testing.T, target targets.Target, p runner.Plan) (*history, runner.Summary) {
 	t.Helper()
 	h := &history{}
-	summary, err := runner.Run(t.Context(), target, p, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, summary
+	return h, start(t, target, p).Run(t.Context(), h, nil)
 }
 
 func always(o targets.Outcome) func(int, targets.Op) targets.Reply {
@@ -279,7 +275,7 @@ func TestRateIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := &scripted{do: always(targets.OK)}
 		p := plan(7, 40)
-		p.Rate = 20
+		p.Limits = []targets.Limit{{Requests: 20, Per: time.Second}}
 		run(t, target, p)
 		for i := range target.at {
 			within := 0
@@ -299,7 +295,6 @@ func TestInterruptReadsOnlyDoubtfulRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		p := plan(2, 100)
-		p.Doubtful = func() []int { return []int{2} }
 		h := &history{}
 		target := &scripted{}
 		target.do = func(_ int, op targets.Op) targets.Reply {
@@ -310,10 +305,7 @@ func TestInterruptReadsOnlyDoubtfulRounds(t *testing.T) {
 			}
 			return targets.Reply{Outcome: targets.OK}
 		}
-		summary, err := runner.Run(ctx, target, p, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		summary := start(t, target, p).Run(ctx, h, doubting{2})
 		if !summary.Interrupted || len(h.rounds) != 3 || len(h.rounds[2].Reads) != 1 || !slices.Equal(h.late, []int{2}) {
 			t.Errorf("interrupted %v, %d rounds, late reads of %v", summary.Interrupted, len(h.rounds), h.late)
 		}
@@ -324,6 +316,12 @@ func TestInterruptReadsOnlyDoubtfulRounds(t *testing.T) {
 		}
 	})
 }
+
+// doubting races, and doubts the rounds that it lists.
+type doubting []int
+
+func (doubting) Proceed() bool     { return true }
+func (d doubting) Doubtful() []int { return d }
 
 // A contender that leaves early does not hold the others up.
 func TestBarrierLetsGoWhenAllThatAreLeftHaveCome(t *testing.T) {
@@ -376,10 +374,7 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	}
 	p := plan(3, 4)
 	p.Race, p.Twin, p.SkipControls, p.Unguarded, p.ControlRounds, p.ValueSize = scenarios.VersionCAS{}, scenarios.VersionCAS{}.Twin(), false, false, 1, 20
-	summary, err := runner.Run(t.Context(), target, p, runner.Observers{h, recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	summary := start(t, target, p).Run(t.Context(), runner.Observers{h, recorder}, nil)
 	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
 	if err := recorder.Finish(end, "for people"); err != nil {
 		t.Fatal(err)
@@ -444,10 +439,7 @@ func TestRecorderKeepsItsFirstError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := runner.Run(t.Context(), target, plan(2, 3), recorder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	summary := start(t, target, plan(2, 3)).Run(t.Context(), recorder, nil)
 	if summary.Rounds != 3 || !errors.Is(recorder.Err(), full) {
 		t.Errorf("%d rounds, recorder error %v", summary.Rounds, recorder.Err())
 	}

@@ -21,6 +21,9 @@ type Evidence struct {
 	Closest         time.Duration // shortest gap between two writes; negative: fewer than two
 	WinnerRank      int           // place of the winner in the order of sending, from 1; 0: no winner
 	Unmapped        int
+	// Untold: the target relays, and does not tell when the store was asked, or by
+	// clocks too far apart to tell whether two calls met.
+	Untold bool
 	// Troubled counts the contenders that were throttled, invalid, not sent or
 	// unknown; Unknown those of them that the read-back may settle.
 	Troubled, Unknown int
@@ -31,6 +34,7 @@ const none = -1
 
 // span is one contender's part in a round.
 type span struct {
+	contender    int
 	sent, end    time.Duration // first request sent, last reply complete
 	guard, after time.Duration // the write: sent, reply complete
 	wrote        bool
@@ -40,9 +44,11 @@ type span struct {
 
 func evidenceOf(r *runner.Round) Evidence {
 	e := Evidence{Overlap: none, WinnerOverlap: none, GuardContention: none, Closest: none}
+	if r.Relayed != nil && !told(r) {
+		e.Untold = true
+	}
 	spans := e.spansOf(r)
-	e.Contenders = len(spans)
-	if len(spans) == 0 {
+	if len(spans) == 0 || e.Untold {
 		return e
 	}
 	first, last := spans[0].sent, spans[0].sent
@@ -58,27 +64,69 @@ func evidenceOf(r *runner.Round) Evidence {
 
 func (e *Evidence) spansOf(r *runner.Round) []span {
 	spans := make([]span, 0, len(r.Ops))
+	times := timesOf(r)
 	for i := range r.Ops {
 		x := &r.Ops[i]
-		if i == 0 || x.Contender != r.Ops[i-1].Contender {
-			spans = append(spans, span{sent: x.Sent})
+		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
+			e.Contenders++
+			e.note(x.Reply.Outcome)
+		}
+		o := x.Reply.Outcome
+		met := x.Op.Kind == targets.Write && (o == targets.OK || o == targets.Conflict || o == targets.Aborted)
+		if met {
+			e.ReachedGuard++
+		}
+		sent, end, known := times(x)
+		if !known {
+			continue
+		}
+		if len(spans) == 0 || spans[len(spans)-1].contender != x.Contender {
+			spans = append(spans, span{contender: x.Contender, sent: sent})
 		}
 		s := &spans[len(spans)-1]
-		s.end = x.Return
+		s.end = end
 		if x.Op.Kind == targets.Write {
-			s.wrote, s.guard, s.after = true, x.Sent, x.Return
-			o := x.Reply.Outcome
-			s.won = o == targets.OK
-			s.met = s.won || o == targets.Conflict || o == targets.Aborted
-			if s.met {
-				e.ReachedGuard++
-			}
-		}
-		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
-			e.note(x.Reply.Outcome)
+			s.wrote, s.guard, s.after, s.met, s.won = true, sent, end, met, o == targets.OK
 		}
 	}
 	return spans
+}
+
+// timesOf gives when a request was sent and its reply complete: by our own
+// clock, or of a relayed target by the clocks next to the store, widened by
+// their uncertainty, from the first of them on. It is not known of a relayed
+// request that nobody answered.
+func timesOf(r *runner.Round) func(*runner.Exchange) (sent, end time.Duration, known bool) {
+	if r.Relayed == nil {
+		return func(x *runner.Exchange) (time.Duration, time.Duration, bool) { return x.Sent, x.Return, true }
+	}
+	zero := 0.0
+	for i := range r.Ops {
+		if began := r.Ops[i].Reply.Server.Began; began > 0 && (zero == 0 || began < zero) {
+			zero = began
+		}
+	}
+	since := func(ms float64) time.Duration { return time.Duration((ms - zero) * float64(time.Millisecond)) }
+	return func(x *runner.Exchange) (time.Duration, time.Duration, bool) {
+		at := x.Reply.Server
+		return since(at.Began) - r.Relayed.Uncertainty, since(at.Ended) + r.Relayed.Uncertainty, at.Ended > 0
+	}
+}
+
+// told tells whether the clocks next to the store say enough: every contender
+// that was served has a span, and the spans are longer than the clocks are apart.
+func told(r *runner.Round) bool {
+	var lengths []time.Duration
+	for i := range r.Ops {
+		reply := &r.Ops[i].Reply
+		if reply.Server.Ended > 0 {
+			lengths = append(lengths, time.Duration((reply.Server.Ended-reply.Server.Began)*float64(time.Millisecond)))
+		} else if reply.Outcome.Served() {
+			return false
+		}
+	}
+	length := median(lengths)
+	return length != nil && r.Relayed.Uncertainty <= *length
 }
 
 func (e *Evidence) note(o targets.Outcome) {
@@ -139,64 +187,70 @@ func closest(spans []span) time.Duration {
 // ofWinner fills in the figures about the winner: the OK write that was sent
 // first, else the contender whose token the read-back shows.
 func (e *Evidence) ofWinner(r *runner.Round, spans []span) {
-	w, acknowledged := none, time.Duration(0)
-	for i, s := range spans {
-		if s.won && (w == none || s.guard < spans[w].guard) {
-			w, acknowledged = i, s.after
+	var w *span
+	for i := range spans {
+		if s := &spans[i]; s.won && (w == nil || s.guard < w.guard) {
+			w = s
 		}
 	}
-	if w == none {
-		w, acknowledged = winnerFromReadBack(r)
-	}
-	if w == none {
+	var acknowledged time.Duration
+	if w != nil {
+		acknowledged = w.after
+	} else if w, acknowledged = winnerFromReadBack(r, spans); w == nil {
 		return
 	}
 	e.WinnerRank = 1
 	before, during := 0, 0
-	for i, s := range spans {
-		if i == w {
+	for i := range spans {
+		s := &spans[i]
+		if s == w {
 			continue
 		}
-		if s.guard < spans[w].guard {
+		if s.wrote && s.guard < w.guard {
 			e.WinnerRank++
 		}
 		if s.sent <= acknowledged {
 			before++
 		}
-		if s.met && s.guard <= acknowledged && s.after >= spans[w].guard {
+		if s.met && s.guard <= acknowledged && s.after >= w.guard {
 			during++
 		}
 	}
-	if others := len(spans) - 1; others > 0 {
+	if others := e.Contenders - 1; others > 0 {
 		e.WinnerOverlap = float64(before) / float64(others)
 		e.GuardContention = float64(during) / float64(others)
 	}
 }
 
 // winnerFromReadBack finds the contender whose token is stored although no reply
-// said so. It was acknowledged, as it were, by the earliest return of a refusal
-// or of a read of its token.
-func winnerFromReadBack(r *runner.Round) (contender int, acknowledged time.Duration) {
+// said so; nil: there is none whose request is known. It was acknowledged, as it
+// were, by the earliest return of a refusal or of a read of its token.
+func winnerFromReadBack(r *runner.Round, spans []span) (winner *span, acknowledged time.Duration) {
+	times := timesOf(r)
 	var token string
 	acknowledged = forever
+	seen := func(x *runner.Exchange) {
+		if _, end, known := times(x); known {
+			acknowledged = min(acknowledged, end)
+		}
+	}
 	for i := range r.Reads {
 		if read := &r.Reads[i]; read.Reply.Outcome == targets.OK {
 			token = read.Reply.Record.Token
-			acknowledged = min(acknowledged, read.Return)
+			seen(read)
 		}
 	}
-	winner, place, previous := none, none, none
 	for i := range r.Ops {
 		x := &r.Ops[i]
-		if x.Contender != previous {
-			place++
-			previous = x.Contender
-		}
 		if x.Op.Kind == targets.Write && x.Op.Value.Token == token {
-			winner = place
+			for j := range spans {
+				if spans[j].contender == x.Contender {
+					winner = &spans[j]
+				}
+			}
 		}
 		if x.Reply.Outcome == targets.Conflict {
-			acknowledged = min(acknowledged, x.Return)
+			seen(x)
 		}
 	}
 	return winner, acknowledged

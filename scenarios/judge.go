@@ -273,6 +273,8 @@ func uncontended(f *Finding, r *Ruling, countsWrites bool) string {
 		return "had too many contenders throttled, invalid, not sent or unknown (lower --rate, or raise --timeout)"
 	case r.Unsettled > 0 && !countsWrites:
 		return "had an unknown outcome that the read-back could not settle (raise --timeout or --settle)"
+	case e.Untold:
+		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long"
 	case e.WinnerOverlap < 0:
 		return "had no winner"
 	case float64(e.MaxInFlight) < neededInFlight*n:
@@ -295,7 +297,7 @@ func (j *Judge) contention(contended int) Contention {
 		e := &f.Evidence
 		c.Of += e.Contenders
 		c.ReachedGuard += e.ReachedGuard
-		if e.Contenders == 0 {
+		if e.Contenders == 0 || e.Untold {
 			continue
 		}
 		flight = append(flight, e.MaxInFlight)

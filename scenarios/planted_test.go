@@ -27,6 +27,7 @@ type observer struct {
 }
 
 func (o *observer) Controls(c *runner.Controls) { o.proceed = o.Judge.Controls(c) }
+func (o *observer) Proceed() bool               { return o.proceed }
 
 // race runs a scenario on a target of its own inside the caller's bubble.
 func race(t *testing.T, s scenarios.Scenario, url string, change func(*runner.Plan)) judged {
@@ -47,15 +48,13 @@ func race(t *testing.T, s scenarios.Scenario, url string, change func(*runner.Pl
 	if change != nil {
 		change(&plan)
 	}
-	if err := runner.Prepare(t.Context(), target, plan); err != nil {
-		t.Fatal(err)
-	}
-	o := &observer{Judge: scenarios.NewJudge(terms)}
-	plan.Proceed, plan.Doubtful = func() bool { return o.proceed }, o.Doubtful
-	summary, err := runner.Run(t.Context(), target, plan, o)
+	r, err := runner.Open(t.Context(), target, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer r.Close()
+	o := &observer{Judge: scenarios.NewJudge(terms)}
+	summary := r.Run(t.Context(), o, o)
 	stopped := ""
 	if summary.Stopped != nil {
 		stopped = summary.Stopped.Error()
@@ -223,11 +222,13 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := scenarios.FailIfExists{}
 		o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3})}
-		summary, err := runner.Run(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
-			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3}, runner.Observers{o, stopAfter{3, cancel}})
+		r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
+			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer r.Close()
+		summary := r.Run(ctx, runner.Observers{o, stopAfter{3, cancel}}, o)
 		got := o.Conclude("")
 		if !summary.Interrupted || summary.Rounds != 3 || got.Verdict.Status != scenarios.Held || got.Contention.ContendedRounds != 3 {
 			t.Errorf("interrupted %v after %d rounds: %s, %v", summary.Interrupted, summary.Rounds, got.Verdict.Status, got.Verdict.Reasons)

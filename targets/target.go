@@ -18,7 +18,8 @@ type Session interface {
 
 // A Target is a store that can be contended for.
 type Target interface {
-	// Describe tells what the target is; complete only after Prepare.
+	// Describe tells what the target is; complete only after Prepare, and what
+	// it tells of clocks and warm-up only when the sessions are open.
 	Describe() Description
 	// Prepare connects once, makes what the run needs (a table, a script) and
 	// fails with an error that says what to do next. It can be repeated.
@@ -60,11 +61,23 @@ type Description struct {
 	// CountsWrites: a write on a version adds one to the stored counter inside
 	// the store, so that a second application of any write shows.
 	CountsWrites bool
-	Rate         float64 // documented limit, requests a second; 0: none
+	Limits       []Limit // as documented; the default budget of a run
 	// SentBy names how Reply.Sent is taken: "kernel-write", or "call" where the
 	// entry of Do stands in for it.
 	SentBy string
 	Notes  []string // what a reader of a report must know
+	// Lead is how far ahead contenders of a relayed target are given their common
+	// instant, so that all have arrived next to the store by then; 0: the target
+	// does not relay.
+	Lead time.Duration
+	// Uncertainty is how far apart the clocks next to the store may be.
+	Uncertainty time.Duration
+}
+
+// Limit is a number of requests in any span of time.
+type Limit struct {
+	Requests float64
+	Per      time.Duration
 }
 
 // UsageError is a target URL, parameter or wish that cannot be; nothing was
