@@ -115,7 +115,7 @@ func TestJudgeOfACutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ := contend(t, "judge", record)
-	if code != 130 || !strings.Contains(stdout, "interrupted after 4 rounds") {
+	if code != 130 || !strings.Contains(stdout, "interrupted after 4 of 6 rounds") {
 		t.Errorf("exit %d:\n%s", code, stdout)
 	}
 }
@@ -161,5 +161,50 @@ func TestCleanRemovesWhatARunLeft(t *testing.T) {
 		if got := runner.RunOf("contend-", key); got != "" {
 			t.Errorf("%s is of run %q, want none", key, got)
 		}
+	}
+}
+
+// A record whose scenario was changed is not judged by another's rules.
+func TestJudgeOfAnotherScenario(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "run.jsonl")
+	contend(t, "version-cas", "-t", "sim:?latency=5ms", "-r", "2", "-q", "--record", record)
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), `"scenario":"version-cas"`, `"scenario":"fail-if-exists"`, 1)
+	if err := os.WriteFile(record, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := contend(t, "judge", record); code != 2 || !strings.Contains(stderr, "is not of the scenario fail-if-exists") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// A run that cannot start leaves an earlier record as it was, and makes no file.
+func TestRecordOfARunThatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	earlier, fresh := filepath.Join(dir, "earlier"), filepath.Join(dir, "fresh")
+	if err := os.WriteFile(earlier, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{earlier, fresh} {
+		if code, _, _ := contend(t, "fail-if-exists", "-t", "redis://127.0.0.1:1", "-q", "--record", name); code != 4 {
+			t.Errorf("exit %d", code)
+		}
+	}
+	if text, _ := os.ReadFile(earlier); string(text) != "kept" {
+		t.Errorf("the earlier record holds %q", text)
+	}
+	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
+		t.Errorf("an empty record was left: %v", err)
+	}
+}
+
+// What a label or a store sends cannot steer the terminal.
+func TestControlCharactersAreShown(t *testing.T) {
+	_, stdout, _ := contend(t, "fail-if-exists", "-t", "sim:?latency=5ms", "-r", "1", "--label", "x=\x1b[31mred\u202e", "--no-progress")
+	if strings.ContainsAny(stdout, "\x1b\u202e") || !strings.Contains(stdout, `x=\x1b[31mred\u202e`) {
+		t.Errorf("%q", stdout[max(0, len(stdout)-300):])
 	}
 }

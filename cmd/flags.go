@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -35,6 +36,7 @@ type scenarioFlags struct {
 	skipControls  bool
 	controlRounds int
 	minContended  int
+	thresholds    scenarios.Thresholds
 	settle        time.Duration
 	valueSize     int
 	keyPrefix     string
@@ -55,7 +57,7 @@ const (
 	defaultPrefix = "contend-"
 )
 
-func (f *scenarioFlags) register(fs *pflag.FlagSet, guarded bool) {
+func (f *scenarioFlags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&f.target, "target", "t", defaultTarget, "the `URL` to run against; `contend targets` lists the kinds")
 	fs.IntVarP(&f.contenders, "contenders", "n", 12, "how many are let go at once")
@@ -65,19 +67,23 @@ func (f *scenarioFlags) register(fs *pflag.FlagSet, guarded bool) {
 	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
 	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
-	if guarded {
-		fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
-		fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
-	}
+	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
+	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
 	fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
 	fs.IntVar(&f.minContended, "min-contended", 1, "contended rounds that held needs, beside half of all")
+	usual := scenarios.DefaultThresholds
+	fs.Float64Var(&f.thresholds.InFlight, "min-in-flight", usual.InFlight, "share of the contenders that must be under way at one moment for a round to count")
+	fs.Float64Var(&f.thresholds.WinnerOverlap, "min-winner-overlap", usual.WinnerOverlap, "share of the others that must be sent before the winner's reply")
+	fs.Float64Var(&f.thresholds.GuardContention, "min-guard-contention", usual.GuardContention, "share of the others that must write during the winner's write")
+	fs.Float64Var(&f.thresholds.Troubled, "max-troubled", usual.Troubled, "share of the contenders that may be throttled, invalid, not sent or unsettled")
+	fs.Float64Var(&f.thresholds.Contended, "min-contended-share", usual.Contended, "share of the rounds that must count for held")
 	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back (default: the timeout)")
 	fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
 	fs.StringVar(&f.keyPrefix, "key-prefix", defaultPrefix, "what every key of the run begins with")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing")
 	fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
 	fs.StringVar(&f.record, "record", "", "write every request and reply to this `FILE`, as JSON lines")
-	fs.StringArrayVar(&f.expect, "expect", nil, "threshold such as 'p99(won)<250ms' or 'throttled==0'; repeatable")
+	fs.StringArrayVar(&f.expect, "expect", nil, "threshold such as 'p90(won)<250ms' or 'throttled==0'; repeatable")
 	fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
 	fs.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that goes into every output; repeatable")
 	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
@@ -124,8 +130,8 @@ func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
 	refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
 	refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
 	refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
-	refuse(fs.Changed("rate") && !(f.rate > 0), "--rate %v: must be above 0; leave it out for the target's own limit", f.rate)
-	refuse(f.controlRounds < 1 && fs.Lookup("control-rounds") != nil, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
+	refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
+	refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
 	refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
 	refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
 	refuse(f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
@@ -134,13 +140,21 @@ func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
 	}
 	if f.seed != "" {
 		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
-			refuse(true, "--seed %q: must be a whole number", f.seed)
+			refuse(true, "--seed %q: must be a whole number from 0 to %d", f.seed, uint64(math.MaxUint64))
 		}
 	}
+	for _, name := range []string{"min-in-flight", "min-winner-overlap", "min-guard-contention", "max-troubled", "min-contended-share"} {
+		share, _ := fs.GetFloat64(name)
+		refuse(!(share >= 0 && share <= 1), "--%s %v: must be a share from 0 to 1", name, share)
+	}
+	labels := make(map[string]bool)
 	for _, l := range f.labels {
 		key, _, ok := strings.Cut(l, "=")
 		refuse(!ok || key == "", "--label %q: needs the form KEY=VALUE", l)
+		refuse(labels[key], "--label %q: there is another label of that name; each can be given once", l)
+		labels[key] = true
 	}
+	refuse(fs.Changed("record") && f.record == "", "--record \"\": name a file, or leave it out")
 	return errors.Join(wrong...)
 }
 
@@ -194,7 +208,7 @@ func (f *scenarioFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Des
 		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Params: report.Params{Contenders: p.Contenders, Rounds: p.Rounds, Duration: p.Duration, Timeout: p.Timeout, Settle: p.Settle,
 			Stagger: p.Stagger, Release: "gate", Rate: f.rate, Limits: report.LimitsOf(p.Limits), Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,
-			SkipControls: p.SkipControls, ControlRounds: controlRounds, MinContended: f.minContended, ValueSize: p.ValueSize,
+			SkipControls: p.SkipControls, ControlRounds: controlRounds, MinContended: f.minContended, Thresholds: f.thresholds, ValueSize: p.ValueSize,
 			KeyPrefix: p.Prefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}
 }
 

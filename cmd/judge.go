@@ -16,7 +16,13 @@ func newJudge(c console) *cobra.Command {
 	var outputs []string
 	var quiet, noColour bool
 	cmd := &cobra.Command{
-		Use: "judge FILE", Short: "judge a recorded run again", GroupID: "other", Args: cobra.ExactArgs(1),
+		Use: "judge FILE", Short: "judge a recorded run again", GroupID: "other",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("judge: name one file that --record wrote")
+			}
+			return nil
+		},
 		Long: `judge reads a record that --record wrote and derives the verdict and the report anew from the requests and
 replies in it alone; what the run itself concluded is not looked at. A record that was cut off is judged as far as it goes.
 
@@ -30,7 +36,7 @@ replies in it alone; what the run itself concluded is not looked at. A record th
 			if err != nil {
 				return err
 			}
-			if err := report.WriteAll(to, r, c.out, wantsColour(c.out, noColour)); err != nil {
+			if err := report.WriteAll(to, r, c.out, screenOf(c.out, noColour)); err != nil {
 				return &cannotRun{err}
 			}
 			return statusOf(r)
@@ -52,10 +58,16 @@ func judgeFile(name string) (report.Result, error) {
 		if err := json.Unmarshal(header, &front); err != nil {
 			return nil, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
 		}
+		if front.Params.Contenders < 1 {
+			return nil, fmt.Errorf("%w: its header tells no contenders", runner.ErrNotARecord)
+		}
 		var err error
 		maker, err = report.NewMaker(front)
 		return maker, err
 	})
+	if err == nil {
+		err = maker.Foreign()
+	}
 	var unknown *report.UnknownScenarioError
 	if errors.As(err, &unknown) {
 		return report.Result{}, fmt.Errorf("judge %s: this contend has no scenario %q; a newer one may have", name, unknown.Name)

@@ -165,7 +165,7 @@ func TestInterruptedRun(t *testing.T) {
 	if code := p.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit %d: %s", code, p.stderr.String())
 	}
-	if out := p.stdout.String(); !strings.Contains(out, "Note: interrupted after") || !strings.Contains(out, "Winners and losers") {
+	if out := p.stdout.String(); !strings.Contains(out, "interrupted after") || !strings.Contains(out, "Winners and losers") {
 		t.Errorf("no report:\n%s", out)
 	}
 	if n := keys(t, url); n != 0 {
@@ -183,7 +183,7 @@ func TestKilledRun(t *testing.T) {
 	_ = p.Process.Kill()
 	_ = p.Wait()
 	code, stdout, _ := contend(t, "judge", p.record)
-	if code != 130 || !strings.Contains(stdout, "Note: interrupted after") {
+	if code != 130 || !strings.Contains(stdout, "interrupted after") {
 		t.Errorf("judged: exit %d:\n%s", code, stdout)
 	}
 	f, err := os.Open(p.record)

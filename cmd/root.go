@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"contend/report"
 	"contend/scenarios"
 )
 
@@ -80,7 +81,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func newRoot(c console) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "contend",
+		Use: "contend", Version: version(),
 		Short: "Find out what a store does when many writers want the same key at once",
 		Long: `contend lets N writers go at one moment against one key of a store, writes down every request and reply,
 and says whether what the store promises was held, violated, or not put to the test.
@@ -108,7 +109,7 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 	for _, s := range scenarios.All() {
 		root.AddCommand(newScenario(c, s))
 	}
-	root.AddCommand(newJudge(c), newTargets(c), newClean(c))
+	root.AddCommand(newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c))
 	root.SetHelpCommandGroupID("other")
 	return root
 }
@@ -117,10 +118,14 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 // CONTEND_ and the flag's name in capitals; repeatable ones hold a value a line.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var wrong []error
+	given := make(map[string]bool)
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "CONTEND_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, set := os.LookupEnv(name)
-		if f.Changed || !set || f.Name == "help" || f.Name == "output" && flags.Changed("quiet") {
+		// A flag goes before the environment, also where another flag excludes it.
+		excluded := f.Name == "output" && given["quiet"] || f.Name == "rounds" && given["duration"] || f.Name == "duration" && given["rounds"]
+		if f.Changed || !set || f.Name == "help" || excluded {
 			return
 		}
 		values := []string{value}
@@ -142,6 +147,13 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-func wantsColour(w io.Writer, noColour bool) bool {
-	return !noColour && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+// screenOf tells what a table can use of w.
+func screenOf(w io.Writer, noColour bool) report.Screen {
+	screen := report.Screen{Colour: !noColour && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			screen.Width = width
+		}
+	}
+	return screen
 }

@@ -32,7 +32,7 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 			return runScenario(cmd.Context(), c, s, &flags, commandLine(info.Name, cmd.Flags()))
 		},
 	}
-	flags.register(cmd.Flags(), s.Twin() != nil)
+	flags.register(cmd.Flags())
 	return cmd
 }
 
@@ -55,10 +55,11 @@ func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *sc
 	if _, err := report.NewMaker(flags.front(s, plan, target.Describe(), command)); err != nil {
 		return err
 	}
-	record := &recordFile{name: flags.record}
-	if err := record.check(); err != nil {
+	record, err := openRecord(flags.record, outputs)
+	if err != nil {
 		return err
 	}
+	defer record.close()
 	if flags.dryRun {
 		return printPlan(c.out, s, plan, target.Describe())
 	}
@@ -74,11 +75,11 @@ func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *sc
 		return err
 	}
 	// A result that cannot be written is still printed where it can.
-	if err := report.WriteAll(outputs, r, c.out, wantsColour(c.out, flags.noColour)); err != nil {
+	if err := report.WriteAll(outputs, r, c.out, screenOf(c.out, flags.noColour)); err != nil {
 		return &cannotRun{err}
 	}
 	if record.err != nil {
-		return &cannotRun{fmt.Errorf("--record %s: the record is not whole: %w", flags.record, record.err)}
+		return &cannotRun{fmt.Errorf("--record %s: the record is not whole: %w; run again with a file that can hold it", flags.record, record.err)}
 	}
 	return statusOf(r)
 }
@@ -120,13 +121,17 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	if record.name != "" {
 		recorder = runner.NewRecorder(record, front)
 		observers = append(observers, recorder)
-		defer record.close()
 	}
 	progress := (*report.Progress)(nil)
 	if !silent {
 		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		observers = append(observers, progress)
 	}
+	told := context.AfterFunc(ctx, func() {
+		fmt.Fprintf(c.err, "\ncontend: interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
+			"then remove them with: %s\n", cleanCommand(front))
+	})
+	defer told()
 	summary := run.Run(ctx, observers, maker)
 	if progress != nil {
 		progress.Done()
@@ -137,8 +142,7 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 		fmt.Fprintf(c.err, "contend: stopped: %v\n", summary.Stopped)
 	}
 	if summary.Left != nil {
-		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: contend clean -t %s --run %s%s\n",
-			summary.Left, shellQuote(front.Target.URL), plan.Run, prefixFlag(plan.Prefix))
+		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
 	}
 	r := maker.Make(end)
 	if recorder != nil {
@@ -149,11 +153,13 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	return r, nil
 }
 
-func prefixFlag(prefix string) string {
-	if prefix == defaultPrefix {
-		return ""
+// cleanCommand removes what the run wrote.
+func cleanCommand(f report.Front) string {
+	command := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(f.Target.URL), f.Run)
+	if f.Params.KeyPrefix != defaultPrefix {
+		command += " --key-prefix " + shellQuote(f.Params.KeyPrefix)
 	}
-	return " --key-prefix " + shellQuote(prefix)
+	return command
 }
 
 // statusOf gives nil for held.
@@ -185,30 +191,46 @@ func statusOf(r report.Result) error {
 	}
 }
 
-// recordFile is made at its first write, so that a run that cannot start leaves
-// an earlier record alone.
+// recordFile is opened before anything is sent, and emptied at its first write,
+// so that a run that cannot start leaves an earlier record alone.
 type recordFile struct {
-	name string
-	file *os.File
-	err  error
+	name    string
+	file    *os.File
+	made    bool // by us
+	written bool
+	err     error
 }
 
-func (f *recordFile) check() error {
-	if f.name == "" {
-		return nil
+// openRecord opens the file of --record; an empty name gives one that takes
+// nothing.
+func openRecord(name string, outputs []report.Output) (*recordFile, error) {
+	f := &recordFile{name: name}
+	if name == "" {
+		return f, nil
 	}
-	if info, err := os.Stat(f.name); err == nil && info.IsDir() {
-		return fmt.Errorf("--record %q: is a folder; name a file in it", f.name)
+	if name == "-" {
+		return nil, errors.New(`--record "-": the report goes to standard output; name a file`)
 	}
-	if info, err := os.Stat(filepath.Dir(f.name)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--record %q: there is no folder %q", f.name, filepath.Dir(f.name))
+	for _, o := range outputs {
+		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(name) {
+			return nil, fmt.Errorf("--record %q: the %s output goes to the same file", name, o.Format)
+		}
 	}
-	return nil
+	_, statErr := os.Stat(name)
+	f.made = os.IsNotExist(statErr)
+	var err error
+	if f.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
+		return nil, fmt.Errorf("--record: %w; name a file that can be written", err)
+	}
+	return f, nil
 }
 
 func (f *recordFile) Write(b []byte) (int, error) {
-	if f.file == nil && f.err == nil {
-		f.file, f.err = os.Create(f.name)
+	if !f.written {
+		f.written = true
+		if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
+			f.err = f.file.Truncate(0)
+		}
 	}
 	if f.err != nil {
 		return 0, f.err
@@ -221,11 +243,16 @@ func (f *recordFile) Write(b []byte) (int, error) {
 }
 
 func (f *recordFile) close() {
-	if f.file != nil {
-		if err := f.file.Close(); err != nil && f.err == nil {
-			f.err = err
-		}
+	if f.file == nil {
+		return
 	}
+	if err := f.file.Close(); err != nil && f.err == nil {
+		f.err = err
+	}
+	if f.made && !f.written {
+		os.Remove(f.name)
+	}
+	f.file = nil
 }
 
 // printPlan is --dry-run.

@@ -59,6 +59,8 @@ func writeCSV(w io.Writer, r Result) error {
 	write("release skew p50", "", "", "", 0, nanoseconds(c.Skew.P50), "ns")
 	write("release skew p99", "", "", "", 0, nanoseconds(c.Skew.P99), "ns")
 	write("release skew max", "", "", "", 0, nanoseconds(c.Skew.Max), "ns")
+	write("closest sends", "", "", "", 0, nanoseconds(c.Closest), "ns")
+	write("reached guard", "", "", "", 0, strconv.Itoa(c.ReachedGuard), "count")
 	for _, e := range r.Expectations {
 		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
 	}

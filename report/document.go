@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"contend/scenarios"
 )
@@ -37,11 +39,32 @@ func (r Result) VerdictLine() string {
 	if r.Target.Simulated {
 		where += " (simulated)"
 	}
-	return fmt.Sprintf("%s on %s: %s", r.Scenario, where, r.verdictText())
+	line := fmt.Sprintf("%s on %s: %s", r.Scenario, where, r.verdictText())
+	for _, e := range r.Expectations {
+		if !e.Met {
+			line += fmt.Sprintf("; expected %s, measured %s", e.Expr, e.Figure)
+		}
+	}
+	if wanted := r.Params.ExpectVerdict; wanted != "" && wanted != string(scenarios.Held) && wanted != string(r.Verdict.Status) {
+		line += "; expected " + wanted
+	}
+	return line
 }
 
 // verdictText is the status with its strength.
 func (r Result) verdictText() string {
+	text := r.statusText()
+	if r.Interrupted {
+		planned := ""
+		if r.Params.Rounds > 0 {
+			planned = fmt.Sprintf(" of %d", r.Params.Rounds)
+		}
+		text += fmt.Sprintf("; interrupted after %d%s rounds", r.Rounds, planned)
+	}
+	return text
+}
+
+func (r Result) statusText() string {
 	v := r.Verdict
 	switch v.Status {
 	case scenarios.Held:
@@ -50,11 +73,7 @@ func (r Result) verdictText() string {
 	case scenarios.Violated:
 		return r.violatedText()
 	default:
-		text := "inconclusive: " + strings.Join(v.Reasons, "; ")
-		if v.Bound != nil {
-			text += fmt.Sprintf(" (%d of %d rounds contended, none violated)", r.Contention.ContendedRounds, r.Rounds)
-		}
-		return text
+		return "inconclusive: " + strings.Join(v.Reasons, "; ")
 	}
 }
 
@@ -83,6 +102,8 @@ func percent(share float64) string {
 	p := 100 * share
 	switch {
 	case p == 0 || p >= 99.95:
+		return fmt.Sprintf("%.0f %%", p)
+	case p == math.Trunc(p):
 		return fmt.Sprintf("%.0f %%", p)
 	case p >= 1:
 		return fmt.Sprintf("%.1f %%", p)
@@ -125,7 +146,39 @@ func (r Result) document() document {
 		d.blocks = append(d.blocks, r.expectationBlock())
 	}
 	d.blocks = append(d.blocks, block{text: r.notes()})
-	return d
+	return d.printable()
+}
+
+// printable makes every text of the document fit to be shown: what came from a
+// store, a label or somebody's record may hold anything.
+func (d document) printable() document {
+	out := document{title: printable(d.title)}
+	for _, line := range d.lead {
+		out.lead = append(out.lead, printable(line))
+	}
+	for _, b := range d.blocks {
+		b.heading, b.table = printable(b.heading), escaped(b.table, printable)
+		b.text = slices.Clone(b.text)
+		for i := range b.text {
+			b.text[i] = printable(b.text[i])
+		}
+		out.blocks = append(out.blocks, b)
+	}
+	return out
+}
+
+// printable writes control characters, and those that turn the direction of
+// text, as Go does in a string; broken UTF-8 becomes U+FFFD.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		if r == '\n' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 func (r Result) runLine() string {
@@ -215,14 +268,14 @@ func (r Result) contestBlock() block {
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
 			rows: [][]string{
-				{"contended rounds", fmt.Sprintf("%d of %d", c.ContendedRounds, r.Rounds), "rounds that count as evidence"},
+				{"contended rounds", fmt.Sprintf("%d of %d", c.ContendedRounds, r.Rounds), "rounds that count as evidence for held"},
 				{"max in flight", inFlight, "requests under way at one moment"},
 				{"overlap", share(c.Overlap), "pairs of contenders under way together"},
 				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},
-				{"guard contention", share(c.GuardContention), "others at the guard during the winner's write"},
+				{"guard contention", share(c.GuardContention), "others' writes under way during the winner's"},
 				{"reached the guard", fmt.Sprintf("%d of %d", c.ReachedGuard, c.Of), "contenders whose write the store decided on"},
 				{"release skew", skew, "first to last sent: p50, p99, max (" + sentBy + ")"},
-				{"closest writes", closest, "a narrower gap in a guard could not be seen"},
+				{"closest sends", closest, "least time between two writes sent, of all rounds"},
 			}}}
 	var controls []string
 	for _, c := range r.Controls {
@@ -239,6 +292,16 @@ func (r Result) contestBlock() block {
 	}
 	if len(controls) == 0 {
 		controls = []string{"none were made"}
+	}
+	if len(c.Uncounted) > 0 {
+		var whys []string
+		for _, u := range c.Uncounted {
+			whys = append(whys, fmt.Sprintf("%d %s", u.Rounds, u.Why))
+		}
+		need := r.Params.Thresholds
+		b.text = append(b.text, fmt.Sprintf("Not contended (a round needs %s in flight at once, %s sent before the winner's reply, "+
+			"%s writing during its write, and at most %s in trouble): %s.", percent(need.InFlight), percent(need.WinnerOverlap),
+			percent(need.GuardContention), percent(need.Troubled), strings.Join(whys, "; ")))
 	}
 	b.text = append(b.text, "Controls: "+strings.Join(controls, ", ")+".")
 	return b
@@ -297,8 +360,8 @@ func (r Result) notes() []string {
 			notes = append(notes, "Note: "+reason)
 		}
 	}
-	if r.Interrupted {
-		notes = append(notes, fmt.Sprintf("Note: interrupted after %d rounds.", r.Rounds))
+	if r.Params.Thresholds != scenarios.DefaultThresholds {
+		notes = append(notes, "Note: the thresholds of what counts as a contest are not the usual ones")
 	}
 	for _, n := range r.Target.Notes {
 		notes = append(notes, "Note: "+n)

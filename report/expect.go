@@ -26,7 +26,7 @@ type expectation struct {
 	value    float64
 }
 
-const expectationForm = "FIGURE OP VALUE, such as 'p99(won)<250ms', 'throttled==0' or 'lost>=90%'"
+const expectationForm = "FIGURE OP VALUE, such as 'p90(won)<250ms', 'throttled==0' or 'lost>=90%'"
 
 var expectationPattern = regexp.MustCompile(`^\s*(?:(\w+)\(([\w-]+)\)|([\w-]+))\s*(<=|>=|==|<|>)\s*(\S+)\s*$`)
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,9 +63,12 @@ func writable(file string) error {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; name a file in it", file)
 	}
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no folder %s", filepath.Dir(file))
+	}
 	probe, err := os.CreateTemp(filepath.Dir(file), ".contend-*")
 	if err != nil {
-		return fmt.Errorf("cannot write there: %w", err)
+		return fmt.Errorf("cannot write in the folder %s: %w", filepath.Dir(file), errors.Unwrap(err))
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
@@ -72,10 +76,10 @@ func writable(file string) error {
 
 // WriteAll writes the result in every format asked for. It tries them all and
 // gives the first error.
-func WriteAll(outputs []Output, r Result, stdout io.Writer, colour bool) error {
+func WriteAll(outputs []Output, r Result, stdout io.Writer, screen Screen) error {
 	var first error
 	for _, o := range outputs {
-		err := o.write(r, stdout, colour)
+		err := o.write(r, stdout, screen)
 		if err != nil && first == nil {
 			first = fmt.Errorf("writing the %s output: %w", o.Format, err)
 		}
@@ -83,14 +87,14 @@ func WriteAll(outputs []Output, r Result, stdout io.Writer, colour bool) error {
 	return first
 }
 
-func (o Output) write(r Result, stdout io.Writer, colour bool) error {
+func (o Output) write(r Result, stdout io.Writer, screen Screen) error {
 	if o.File == "" {
-		return o.render(stdout, r, colour)
+		return o.render(stdout, r, screen)
 	}
-	return ReplaceFile(o.File, func(w io.Writer) error { return o.render(w, r, false) })
+	return ReplaceFile(o.File, func(w io.Writer) error { return o.render(w, r, Screen{}) })
 }
 
-func (o Output) render(w io.Writer, r Result, colour bool) error {
+func (o Output) render(w io.Writer, r Result, screen Screen) error {
 	switch o.Format {
 	case "json":
 		b, err := r.MarshalIndent()
@@ -106,10 +110,10 @@ func (o Output) render(w io.Writer, r Result, colour bool) error {
 	case "csv":
 		return writeCSV(w, r)
 	case "quiet":
-		_, err := fmt.Fprintln(w, r.VerdictLine())
+		_, err := fmt.Fprintln(w, printable(r.VerdictLine()))
 		return err
 	default:
-		return writeTerminal(w, r, colour)
+		return writeTerminal(w, r, screen)
 	}
 }
 

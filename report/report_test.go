@@ -35,7 +35,7 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 		}
 		front := Front{Run: plan.Run, Tool: Tool{"v1", "go1.26"}, Command: "contend " + scenario, Scenario: scenario,
 			Labels: map[string]string{"site": "a|b"}, Target: TargetOf(target.Describe()), Host: Host{"linux", "amd64", 2},
-			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3, MinContended: 1,
+			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3, MinContended: 1, Thresholds: scenarios.DefaultThresholds,
 				KeyPrefix: "contend-", ExpectVerdict: "held"}}
 		if change != nil {
 			change(&front, &plan)
@@ -62,7 +62,7 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 func render(t *testing.T, format string, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := (Output{Format: format}).render(&b, r, false); err != nil {
+	if err := (Output{Format: format}).render(&b, r, Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -87,7 +87,7 @@ func TestTableKeepsToItsWidth(t *testing.T) {
 		text := render(t, "table", r)
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
-			if n := len([]rune(line)); n > terminalWidth || strings.HasSuffix(line, " ") || strings.Contains(line, "\x1b") {
+			if n := len([]rune(line)); n > widestScreen || strings.HasSuffix(line, " ") || strings.Contains(line, "\x1b") {
 				t.Errorf("a line of %d columns, %q", n, line)
 			}
 		}
@@ -245,7 +245,7 @@ func TestParseOutputs(t *testing.T) {
 		{[]string{"json="}, nil, "file name is missing"},
 		{[]string{"json", "csv"}, nil, "both go to standard output"},
 		{[]string{"json=" + dir}, nil, "is a folder"},
-		{[]string{"json=" + dir + "/none/x"}, nil, "cannot write there"},
+		{[]string{"json=" + dir + "/none/x"}, nil, "there is no folder"},
 		{[]string{"json=" + dir + "/a", "csv=" + dir + "/a"}, nil, "two formats cannot go to one file"},
 	} {
 		got, err := ParseOutputs(c.values)

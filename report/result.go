@@ -5,6 +5,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"contend/runner"
@@ -58,10 +59,13 @@ type Params struct {
 	SkipControls  bool          `json:"skip_controls"`
 	ControlRounds int           `json:"control_rounds"`
 	MinContended  int           `json:"min_contended"`
-	ValueSize     int           `json:"value_size"`
-	KeyPrefix     string        `json:"key_prefix"`
-	Expect        []string      `json:"expect,omitempty"`
-	ExpectVerdict string        `json:"expect_verdict"`
+
+	Thresholds scenarios.Thresholds `json:"thresholds"`
+
+	ValueSize     int      `json:"value_size"`
+	KeyPrefix     string   `json:"key_prefix"`
+	Expect        []string `json:"expect,omitempty"`
+	ExpectVerdict string   `json:"expect_verdict"`
 }
 
 // Limit is a number of requests in any span of time.
@@ -160,6 +164,8 @@ type Maker struct {
 	counts       *counts
 	expectations []expectation
 	proceed      bool
+	home         targets.Guard // of the scenario's keys
+	foreign      error
 }
 
 // NewMaker prepares a result for a run that starts as front says. It fails on an
@@ -175,8 +181,10 @@ func NewMaker(front Front) (*Maker, error) {
 		return nil, err
 	}
 	raced, twin := Raced(scenario, front.Params.Unguarded)
+	m.home = raced.Home()
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
-		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy})
+		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy,
+		Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
 	return m, nil
 }
 
@@ -207,8 +215,15 @@ func (m *Maker) Proceed() bool { return m.proceed }
 // Doubtful names the rounds whose ruling waits for a late read.
 func (m *Maker) Doubtful() []int { return m.judge.Doubtful() }
 
+// Foreign is an error where the rounds are of another scenario than the front
+// says.
+func (m *Maker) Foreign() error { return m.foreign }
+
 // Round takes a round into account.
 func (m *Maker) Round(r *runner.Round) {
+	if r.Home != m.home && m.foreign == nil {
+		m.foreign = fmt.Errorf("%w: round %d is not of the scenario %s", runner.ErrNotARecord, r.Number, m.front.Scenario)
+	}
 	m.judge.Round(r)
 	m.counts.add(r)
 }

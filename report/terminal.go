@@ -10,17 +10,35 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// terminalWidth is what a table keeps to, on a terminal or not.
-const terminalWidth = 100
+// widest and least columns that a table keeps to; off a terminal it is the widest.
+const (
+	widestScreen = 100
+	leastScreen  = 60
+)
+
+// Screen is what a table can use of where it is written to.
+type Screen struct {
+	Colour bool
+	Width  int // columns; 0: not known
+}
+
+func (s Screen) columns() int {
+	if s.Width == 0 {
+		return widestScreen
+	}
+	return min(max(s.Width, leastScreen), widestScreen)
+}
 
 // writeTerminal writes format table. Colour marks the verdict alone.
-func writeTerminal(w io.Writer, r Result, colour bool) error {
+func writeTerminal(w io.Writer, r Result, screen Screen) error {
 	d := r.document()
+	columns := screen.columns()
+	wrap := func(text, indent string) string { return strings.Join(wrapTo(text, columns, indent), "\n") }
 	var b strings.Builder
-	b.WriteString(wrap(d.title, "") + "\n")
+	b.WriteString(wrap(d.title, "  ") + "\n")
 	for i, line := range d.lead {
 		text := wrap(line, "  ")
-		if i == 0 && colour {
+		if i == 0 && screen.Colour {
 			text = paint(text, r)
 		}
 		b.WriteString(text + "\n")
@@ -32,7 +50,7 @@ func writeTerminal(w io.Writer, r Result, colour bool) error {
 			b.WriteString("\n")
 		}
 		if len(block.table.rows) > 0 {
-			if err := writeGrid(&b, block.table); err != nil {
+			if err := writeGrid(&b, block.table, columns); err != nil {
 				return err
 			}
 		} else if block.heading != "" {
@@ -52,12 +70,6 @@ func paint(text string, r Result) string {
 		code = "33"
 	}
 	return "\x1b[1;" + code + "m" + text + "\x1b[0m"
-}
-
-// wrap breaks text so that no line is wider than the terminal; following lines
-// are indented.
-func wrap(text, indent string) string {
-	return strings.Join(wrapTo(text, terminalWidth, indent), "\n")
 }
 
 // wrapTo breaks text at spaces, and words that are wider than a line anywhere.
@@ -93,9 +105,9 @@ const separator = len(" | ")
 // narrowest is the least that a column is squeezed to.
 const narrowest = 8
 
-// fit wraps the cells so that the table keeps to the terminal's width: the
+// fit wraps the cells so that the table keeps to the columns of the screen: the
 // widest columns give way.
-func fit(t table) table {
+func fit(t table, columns int) table {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, cell := range row {
@@ -110,7 +122,7 @@ func fit(t table) table {
 				widest = i
 			}
 		}
-		if total <= terminalWidth || widths[widest] <= narrowest {
+		if total <= columns || widths[widest] <= narrowest {
 			break
 		}
 		widths[widest]--
@@ -130,7 +142,7 @@ func fit(t table) table {
 	return out
 }
 
-func writeGrid(w io.Writer, t table) error {
+func writeGrid(w io.Writer, t table, columns int) error {
 	var b strings.Builder
 	grid := tablewriter.NewTable(&b,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
@@ -144,7 +156,7 @@ func writeGrid(w io.Writer, t table) error {
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 		tablewriter.WithEastAsian(tw.Off),
 	)
-	if err := fill(grid, fit(t)); err != nil {
+	if err := fill(grid, fit(t, columns)); err != nil {
 		return err
 	}
 	for line := range strings.Lines(b.String()) {

@@ -102,7 +102,7 @@ func (r *Runner) exchange(session targets.Session, e *Exchange) {
 	cancel()
 	e.Sent = e.Call
 	if !e.Reply.Sent.IsZero() {
-		e.Sent = e.Reply.Sent.Sub(r.start)
+		e.Sent = min(max(e.Reply.Sent.Sub(r.start), e.Call), e.Return)
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	"contend/targets"
 )
 
 // RecordSchema is the format of a record: JSON lines. The first is the header,
@@ -119,8 +122,9 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Observer, error)) (
 		return End{}, fmt.Errorf("%w: it is empty: %w", ErrNotARecord, err)
 	}
 	var header struct {
-		Schema   string    `json:"schema"`
-		Controls *Controls `json:"controls"`
+		Schema   string                   `json:"schema"`
+		Params   struct{ Contenders int } `json:"params"`
+		Controls *Controls                `json:"controls"`
 	}
 	if err := json.Unmarshal(first, &header); err != nil || header.Schema != RecordSchema || header.Controls == nil {
 		return End{}, fmt.Errorf("%w: line 1 is not a header with schema %q", ErrNotARecord, RecordSchema)
@@ -130,41 +134,110 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Observer, error)) (
 		return End{}, err
 	}
 	observer.Controls(header.Controls)
-	return replayLines(in, observer)
+	replay := replay{observer: observer, contenders: header.Params.Contenders, end: End{Interrupted: true}}
+	err = replay.lines(in)
+	return replay.end, err
 }
 
-func replayLines(in *bufio.Reader, observer Observer) (End, error) {
-	end := End{Interrupted: true}
+// replay checks a record while it shows it.
+type replay struct {
+	observer   Observer
+	contenders int
+	end        End
+	ended      bool
+}
+
+func (p *replay) lines(in *bufio.Reader) error {
 	for n := 2; ; n++ {
 		text, readErr := in.ReadBytes('\n')
 		if readErr != nil && readErr != io.EOF {
-			return end, readErr
+			return readErr
 		}
 		if len(bytes.TrimSpace(text)) == 0 && readErr == io.EOF {
-			return end, nil
+			return nil
 		}
 		var line recordLine
-		if err := json.Unmarshal(text, &line); err != nil {
-			if readErr == io.EOF {
-				return end, nil
-			}
-			return end, fmt.Errorf("%w: line %d: %w", ErrNotARecord, n, err)
+		err := json.Unmarshal(text, &line)
+		if err != nil && readErr == io.EOF {
+			// A last line that was cut off.
+			return nil
 		}
-		switch {
-		case line.Round != nil:
-			observer.Round(line.Round)
-			end.Rounds = line.Round.Number
-			end.Elapsed = line.Round.Done
-			end.Requests += line.Round.requests()
-		case line.Late != nil && line.Late.Read != nil:
-			observer.Late(line.Late.Round, line.Late.Read)
-		case line.End != nil:
-			end = *line.End
+		if err == nil {
+			err = p.show(&line)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: line %d: %w", ErrNotARecord, n, err)
 		}
 		if readErr == io.EOF {
-			return end, nil
+			return nil
 		}
 	}
+}
+
+func (p *replay) show(line *recordLine) error {
+	switch {
+	case p.ended && line.Result == nil:
+		return errors.New("a line after the end of the run")
+	case line.Round != nil:
+		r := line.Round
+		if r.Number != p.end.Rounds+1 {
+			return fmt.Errorf("round %d follows round %d", r.Number, p.end.Rounds)
+		}
+		if err := r.check(p.contenders); err != nil {
+			return fmt.Errorf("round %d: %w", r.Number, err)
+		}
+		p.end.Rounds, p.end.Elapsed = r.Number, r.Done
+		p.end.Requests += r.requests()
+		p.observer.Round(r)
+	case line.Late != nil && line.Late.Read != nil:
+		if line.Late.Round < 1 || line.Late.Round > p.end.Rounds {
+			return fmt.Errorf("a late read of round %d, which is not there", line.Late.Round)
+		}
+		if err := line.Late.Read.check(); err != nil {
+			return err
+		}
+		p.observer.Late(line.Late.Round, line.Late.Read)
+	case line.End != nil:
+		if line.End.Rounds != p.end.Rounds {
+			return fmt.Errorf("the run had %d rounds, the record holds %d", line.End.Rounds, p.end.Rounds)
+		}
+		p.end, p.ended = *line.End, true
+	case line.Result == nil:
+		return errors.New("neither a round, a late read, an end nor a result")
+	}
+	return nil
+}
+
+// check looks for what no run can have written down.
+func (r *Round) check(contenders int) error {
+	seen := make(map[int]bool)
+	for _, part := range [][]Exchange{r.Seeds, r.Ops, r.Reads} {
+		for i := range part {
+			if err := part[i].check(); err != nil {
+				return err
+			}
+			if part[i].Op.Key != r.Key {
+				return fmt.Errorf("a request for the key %q of another", part[i].Op.Key)
+			}
+		}
+	}
+	for i := range r.Ops {
+		seen[r.Ops[i].Contender] = true
+	}
+	if r.Seeded() && len(seen) != contenders {
+		return fmt.Errorf("%d contenders, where the run had %d", len(seen), contenders)
+	}
+	return nil
+}
+
+func (e *Exchange) check() error {
+	if !slices.Contains(targets.Outcomes, e.Reply.Outcome) {
+		return fmt.Errorf("unknown outcome %q", e.Reply.Outcome)
+	}
+	if e.Call < 0 || e.Sent < e.Call || e.Return < e.Sent {
+		return fmt.Errorf("contender %d: the times call %d, sent %d, return %d are not in order", e.Contender, e.Call, e.Sent, e.Return)
+	}
+	return nil
 }
 
 func (r *Round) requests() int64 {

@@ -79,7 +79,7 @@ const ownSessions = 2
 const unservedRounds = 3
 
 // ErrUnserved ends a run whose target served nobody for three rounds.
-var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d rounds", unservedRounds)
+var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d rounds; their outcomes tell why", unservedRounds)
 
 // Runner is one run, with its sessions open.
 type Runner struct {

@@ -23,7 +23,8 @@ import (
 
 // scripted is a target whose answers a test gives.
 type scripted struct {
-	do func(contender int, op targets.Op) targets.Reply
+	do   func(contender int, op targets.Op) targets.Reply
+	lead time.Duration
 
 	mu     sync.Mutex
 	opened map[int]int // sessions by contender
@@ -31,7 +32,9 @@ type scripted struct {
 	at     []time.Time
 }
 
-func (*scripted) Describe() targets.Description                         { return targets.Description{SentBy: "call"} }
+func (s *scripted) Describe() targets.Description {
+	return targets.Description{SentBy: "call", Lead: s.lead}
+}
 func (*scripted) Prepare(context.Context, targets.Needs) error          { return nil }
 func (*scripted) Clean(context.Context, targets.Selection) (int, error) { return 0, nil }
 func (*scripted) Close() error                                          { return nil }
@@ -323,6 +326,39 @@ type doubting []int
 func (doubting) Proceed() bool     { return true }
 func (d doubting) Doubtful() []int { return d }
 
+// The contenders of a relayed target are given one instant, ahead by the lead,
+// at the release and again at each barrier; the runner's own requests none.
+func TestContendersOfARelayedTargetShareAnInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &scripted{lead: 3 * time.Second, do: func(_ int, op targets.Op) targets.Reply {
+			time.Sleep(time.Until(op.NotBefore))
+			if op.Kind == targets.Read {
+				return targets.Reply{Outcome: targets.Missing}
+			}
+			return targets.Reply{Outcome: targets.OK}
+		}}
+		p := plan(3, 1)
+		p.Race, p.Timeout = scenarios.CheckThenSet{}, time.Second
+		h, _ := run(t, target, p)
+		instants := make(map[targets.Kind]map[time.Time]bool)
+		for _, op := range h.rounds[0].Ops {
+			if instants[op.Op.Kind] == nil {
+				instants[op.Op.Kind] = make(map[time.Time]bool)
+			}
+			instants[op.Op.Kind][op.Op.NotBefore] = true
+			if op.Return-op.Call < target.lead || op.Reply.Outcome == targets.Unknown {
+				t.Errorf("contender %d: %s after %s, the lead is %s beside the timeout", op.Contender, op.Reply.Outcome, op.Return-op.Call, target.lead)
+			}
+		}
+		if len(instants[targets.Read]) != 1 || len(instants[targets.Write]) != 1 || cmp.Equal(instants[targets.Read], instants[targets.Write]) {
+			t.Errorf("instants %v, want one for the reads and a later one for the writes", instants)
+		}
+		if h.rounds[0].Relayed == nil || !h.rounds[0].Reads[0].Op.NotBefore.IsZero() {
+			t.Errorf("relayed %v, read-back not before %s", h.rounds[0].Relayed, h.rounds[0].Reads[0].Op.NotBefore)
+		}
+	})
+}
+
 // A contender that leaves early does not hold the others up.
 func TestBarrierLetsGoWhenAllThatAreLeftHaveCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -366,7 +402,7 @@ func (earlyLeaver) Contend(c *runner.Contender) {
 
 func TestRecordIsReadBackAsItWas(t *testing.T) {
 	var b bytes.Buffer
-	recorder := runner.NewRecorder(&b, map[string]string{"scenario": "x"})
+	recorder := runner.NewRecorder(&b, map[string]any{"scenario": "x", "params": map[string]int{"contenders": 3}})
 	h := &history{}
 	target, err := targets.Open("sim:?latency=0")
 	if err != nil {
@@ -415,14 +451,34 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 }
 
 func TestRecordThatIsNone(t *testing.T) {
-	header := fmt.Sprintf(`{"schema":%q,"controls":{}}`, runner.RecordSchema)
+	header := fmt.Sprintf(`{"schema":%q,"params":{"contenders":1},"controls":{}}`, runner.RecordSchema)
+	round := func(number int, op string) string {
+		return fmt.Sprintf(`{"round":{"round":%d,"key":"k","ops":[%s],"reads":[]}}`+"\n", number, op)
+	}
+	const op = `{"contender":0,"op":{"kind":"write","key":"k"},"reply":{"outcome":"ok"},"call_ns":1,"return_ns":3,"sent_ns":2}`
+	good := header + "\n" + round(1, op)
+	if _, err := runner.Replay(strings.NewReader(good+`{"end":{"rounds":1}}`+"\n"), func(json.RawMessage) (runner.Observer, error) { return &history{}, nil }); err != nil {
+		t.Fatalf("a whole record: %v", err)
+	}
 	for name, text := range map[string]string{
-		"empty":                "",
-		"another file":         "hello\nworld\n",
-		"another schema":       `{"schema":"contend.result/1"}` + "\n",
-		"no controls":          fmt.Sprintf(`{"schema":%q}`, runner.RecordSchema) + "\n",
-		"a damaged line":       header + "\n" + `{"round":` + "\n" + `{"round":{"round":2,"ops":[],"reads":[]}}` + "\n",
-		"a line of wrong type": header + "\n" + `{"round":"three"}` + "\n",
+		"empty":                    "",
+		"another file":             "hello\nworld\n",
+		"another schema":           `{"schema":"contend.result/1"}` + "\n",
+		"no controls":              fmt.Sprintf(`{"schema":%q}`, runner.RecordSchema) + "\n",
+		"a damaged line":           header + "\n" + `{"round":` + "\n" + `{"round":{"round":2,"ops":[],"reads":[]}}` + "\n",
+		"a round twice":            good + round(1, op),
+		"a round left out":         good + round(3, op),
+		"a contender left out":     header + "\n" + round(1, ""),
+		"a contender too many":     header + "\n" + round(1, op+","+strings.Replace(op, `"contender":0`, `"contender":1`, 1)),
+		"an unknown outcome":       header + "\n" + round(1, strings.Replace(op, `"ok"`, `"xx"`, 1)),
+		"a return before a call":   header + "\n" + round(1, strings.Replace(op, `"return_ns":3`, `"return_ns":0`, 1)),
+		"sent before the call":     header + "\n" + round(1, strings.Replace(op, `"sent_ns":2`, `"sent_ns":0`, 1)),
+		"another key":              header + "\n" + round(1, strings.Replace(op, `"key":"k"`, `"key":"j"`, 1)),
+		"an empty line":            good + "{}\n",
+		"fewer rounds than it had": good + `{"end":{"rounds":2}}` + "\n",
+		"a late read of nothing":   good + `{"late":{"round":2,"read":` + op + "}}\n",
+		"something after the end":  good + `{"end":{"rounds":1}}` + "\n" + round(2, op),
+		"a line of wrong type":     header + "\n" + `{"round":"three"}` + "\n",
 	} {
 		_, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Observer, error) { return &history{}, nil })
 		if !errors.Is(err, runner.ErrNotARecord) {

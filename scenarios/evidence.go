@@ -25,8 +25,20 @@ type Evidence struct {
 	// clocks too far apart to tell whether two calls met.
 	Untold bool
 	// Troubled counts the contenders that were throttled, invalid, not sent or
-	// unknown; Unknown those of them that the read-back may settle.
-	Troubled, Unknown int
+	// unknown; Unknown and Throttled are those of them.
+	Troubled, Unknown, Throttled int
+}
+
+// trouble names what most of the troubled have, and what would mend it.
+func (e *Evidence) trouble() string {
+	switch other := e.Troubled - e.Unknown - e.Throttled; {
+	case e.Throttled >= e.Unknown && e.Throttled >= other:
+		return "throttled (lower --rate)"
+	case e.Unknown >= other:
+		return "without a certain answer (raise --timeout)"
+	default:
+		return "refused as invalid, or not sent (their codes tell why)"
+	}
 }
 
 // none marks a figure that has no value.
@@ -136,7 +148,10 @@ func (e *Evidence) note(o targets.Outcome) {
 	case targets.Unknown:
 		e.Unknown++
 		e.Troubled++
-	case targets.Throttled, targets.Invalid, targets.NotSent, targets.Unsupported:
+	case targets.Throttled:
+		e.Throttled++
+		e.Troubled++
+	case targets.Invalid, targets.NotSent, targets.Unsupported:
 		e.Troubled++
 	}
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,14 @@ type Contention struct {
 	Skew            Skew           `json:"release_skew"`
 	Closest         *time.Duration `json:"closest_ns"`
 	ContendedRounds int            `json:"contended_rounds"`
+	// Uncounted says why the other rounds are not contended.
+	Uncounted []Uncounted `json:"not_contended"`
+}
+
+// Uncounted is one reason, and how many rounds it holds for.
+type Uncounted struct {
+	Why    string `json:"why"`
+	Rounds int    `json:"rounds"`
 }
 
 // Skew is the time from the first request sent to the last, over the rounds.
@@ -74,6 +83,18 @@ type Control struct {
 	violations []Violation
 }
 
+// Thresholds say what counts as a contest. They are choices; a result tells them.
+type Thresholds struct {
+	InFlight        float64 `json:"in_flight"`        // least share of the contenders under way at one moment
+	WinnerOverlap   float64 `json:"winner_overlap"`   // least share of the others sent before the winner's reply
+	GuardContention float64 `json:"guard_contention"` // least share of the others writing during the winner's write
+	Troubled        float64 `json:"troubled"`         // most of the contenders throttled, invalid, not sent or unsettled
+	Contended       float64 `json:"contended"`        // least share of the rounds that held needs
+}
+
+// DefaultThresholds are those of a run that asks for no others.
+var DefaultThresholds = Thresholds{InFlight: 0.8, WinnerOverlap: 0.8, GuardContention: 0.5, Troubled: 0.1, Contended: 0.5}
+
 // Terms are what a judgement depends on beside the history.
 type Terms struct {
 	Scenario      Scenario // as raced: the twin, where the run was unguarded
@@ -82,6 +103,8 @@ type Terms struct {
 	ControlRounds int
 	CountsWrites  bool   // as targets.Description has it
 	SentBy        string // the same
+	Stagger       time.Duration
+	Thresholds    Thresholds
 }
 
 // Judge is an observer that keeps what a verdict needs of what it is shown.
@@ -189,6 +212,7 @@ func (j *Judge) Conclude(stopped string) Judgement {
 		}
 	}
 	out.Contention = j.contention(t.contended)
+	out.Contention.Uncounted = t.uncounted()
 	out.Detail = j.detail()
 	out.Verdict = j.verdict(&t, stopped)
 	return out
@@ -237,30 +261,38 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	if why := uncontended(f, r, terms.CountsWrites); why != "" {
+	if why := uncontended(f, r, terms); why != "" {
 		t.why[why]++
 	} else {
 		t.contended++
 	}
 }
 
-// Shares that a contended round needs.
-const (
-	neededInFlight        = 0.8 // of the contenders
-	neededWinnerOverlap   = 0.8
-	neededGuardContention = 0.5
-	toleratedTrouble      = 0.1 // of the contenders
-)
+// uncounted lists the reasons, the most frequent first.
+func (t *tally) uncounted() []Uncounted {
+	all := []Uncounted{}
+	for why, n := range t.why {
+		all = append(all, Uncounted{why, n})
+	}
+	slices.SortFunc(all, func(a, b Uncounted) int {
+		return cmp.Or(b.Rounds-a.Rounds, strings.Compare(a.Why, b.Why))
+	})
+	return all
+}
 
 // uncontended says why a round does not count; "" where it does.
-func uncontended(f *Finding, r *Ruling, countsWrites bool) string {
+func uncontended(f *Finding, r *Ruling, terms Terms) string {
 	e := &f.Evidence
-	n := float64(e.Contenders)
+	n, needed := float64(e.Contenders), terms.Thresholds
+	closer := "lower --contenders: from here so many cannot be let go close enough together for so fast a store"
+	if terms.Stagger > 0 {
+		closer = "lower --stagger"
+	}
 	switch {
 	case f.Unseeded:
 		return "could not be seeded"
 	case r.Void:
-		return "had a foreign writer on its key"
+		return "had a foreign writer on its key (stop it, or choose another --key-prefix)"
 	case r.Unread:
 		return "could not be read back"
 	case r.Indefinite:
@@ -269,20 +301,20 @@ func uncontended(f *Finding, r *Ruling, countsWrites bool) string {
 		return "had a read-back that contradicts the late read"
 	case e.Contenders < 2:
 		return "had a single contender (raise --contenders)"
-	case float64(e.Troubled-r.Settled) > toleratedTrouble*n:
-		return "had too many contenders throttled, invalid, not sent or unknown (lower --rate, or raise --timeout)"
-	case r.Unsettled > 0 && !countsWrites:
+	case float64(e.Troubled-r.Settled) > needed.Troubled*n:
+		return "had too many contenders " + e.trouble()
+	case r.Unsettled > 0 && !terms.CountsWrites:
 		return "had an unknown outcome that the read-back could not settle (raise --timeout or --settle)"
 	case e.Untold:
 		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long"
 	case e.WinnerOverlap < 0:
 		return "had no winner"
-	case float64(e.MaxInFlight) < neededInFlight*n:
-		return "had too few requests in flight at once (raise --contenders, lower --stagger)"
-	case e.WinnerOverlap < neededWinnerOverlap:
-		return "had a winner that was served before most others were sent (raise --contenders, lower --stagger)"
-	case e.GuardContention < neededGuardContention:
-		return "had too few contenders at the guard together with the winner (raise --contenders, lower --stagger)"
+	case float64(e.MaxInFlight) < needed.InFlight*n:
+		return "had too few requests in flight at once (" + closer + ")"
+	case e.WinnerOverlap < needed.WinnerOverlap:
+		return "had a winner that was served before most others were sent (" + closer + ")"
+	case e.GuardContention < needed.GuardContention:
+		return "had too few writes under way together with the winner's (" + closer + ")"
 	default:
 		return ""
 	}

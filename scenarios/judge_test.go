@@ -52,7 +52,7 @@ func contested(number int) *runner.Round {
 }
 
 func judgeOf(rounds ...*runner.Round) *Judge {
-	j := NewJudge(Terms{Scenario: FailIfExists{}, MinContended: 1})
+	j := NewJudge(Terms{Scenario: FailIfExists{}, MinContended: 1, Thresholds: DefaultThresholds})
 	for _, r := range rounds {
 		j.Round(r)
 	}
@@ -339,7 +339,7 @@ func TestNonceAndTwinControls(t *testing.T) {
 		{"the twin was not violated once", nonceOf("a", "a"), twin(double(1), contested(2)), "twin"},
 		{"the twin was cut short", nonceOf("a", "a"), twin(double(1)), "twin"},
 	} {
-		j := NewJudge(Terms{Scenario: FailIfExists{}, Twin: CheckThenSet{}, MinContended: 1, ControlRounds: 2})
+		j := NewJudge(Terms{Scenario: FailIfExists{}, Twin: CheckThenSet{}, MinContended: 1, ControlRounds: 2, Thresholds: DefaultThresholds})
 		if !j.Controls(&runner.Controls{Nonce: c.nonce, Twin: c.twin}) {
 			t.Errorf("%s: no race", c.name)
 		}
@@ -389,5 +389,77 @@ func TestMinContended(t *testing.T) {
 	j.terms.MinContended = 3
 	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "--min-contended asks for 3") {
 		t.Errorf("%s: %v", v.Status, v.Reasons)
+	}
+}
+
+// Of a relayed target the round trips overlap whatever happens at the store: the
+// spans next to the store decide.
+func TestRelayedEvidence(t *testing.T) {
+	relayed := func(uncertainty time.Duration, spans ...targets.Span) *runner.Round {
+		r := contested(1)
+		r.Relayed = &runner.Relayed{Uncertainty: uncertainty}
+		for i := range r.Ops {
+			r.Ops[i].Call, r.Ops[i].Sent, r.Ops[i].Return = 1*ms, 1*ms, 3*time.Second
+			if i < len(spans) {
+				r.Ops[i].Reply.Server = spans[i]
+			}
+		}
+		r.Reads[0].Call, r.Reads[0].Return = 4*time.Second, 5*time.Second
+		return r
+	}
+	at := func(began float64) targets.Span {
+		return targets.Span{Began: 1787116436381 + began, Ended: 1787116436381 + began + 50}
+	}
+	for _, c := range []struct {
+		name      string
+		round     *runner.Round
+		contended bool
+		why       string
+	}{
+		{"all at the store together", relayed(ms, at(0), at(1), at(2), at(3)), true, ""},
+		{"one after another at the store", relayed(ms, at(0), at(100), at(200), at(300)), false, "in flight"},
+		{"as far apart as the clocks may be", relayed(40*ms, at(0), at(60), at(60), at(60)), true, ""},
+		{"clocks further apart than a call is long", relayed(60*ms, at(0), at(1), at(2), at(3)), false, "usable times"},
+		{"no times told", relayed(ms), false, "usable times"},
+		{"times of some told", relayed(ms, at(0), at(1)), false, "usable times"},
+	} {
+		got := judgeOf(c.round).Conclude("")
+		if contended := got.Contention.ContendedRounds == 1; contended != c.contended {
+			t.Errorf("%s: contended %v: %v", c.name, contended, got.Contention.Uncounted)
+		}
+		if want := map[bool]Status{true: Held, false: Inconclusive}[c.contended]; got.Verdict.Status != want {
+			t.Errorf("%s: %s", c.name, got.Verdict.Status)
+		}
+		if c.why != "" && !strings.Contains(fmt.Sprint(got.Contention.Uncounted), c.why) {
+			t.Errorf("%s: not contended because of %v", c.name, got.Contention.Uncounted)
+		}
+	}
+}
+
+// Each threshold decides: a round that just meets it counts, and does not where
+// more is asked.
+func TestThresholds(t *testing.T) {
+	lost := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	late := op{targets.Conflict, 20 * ms, 29 * ms, 1} // after the winner's reply
+	round := func() *runner.Round {
+		return roundOf(1, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, lost, lost, late, op{targets.Throttled, 1 * ms, 9 * ms, 1})
+	}
+	meets := Thresholds{InFlight: 0.8, WinnerOverlap: 0.75, GuardContention: 0.5, Troubled: 0.2, Contended: 1}
+	for name, change := range map[string]func(*Thresholds){
+		"":                  func(*Thresholds) {},
+		"in flight":         func(m *Thresholds) { m.InFlight = 0.9 },
+		"served before":     func(m *Thresholds) { m.WinnerOverlap = 0.8 },
+		"together with":     func(m *Thresholds) { m.GuardContention = 0.6 },
+		"too many":          func(m *Thresholds) { m.Troubled = 0.1 },
+		"101 % of them are": func(m *Thresholds) { m.Contended = 1.01 },
+	} {
+		j := judgeOf()
+		j.terms.Thresholds = meets
+		change(&j.terms.Thresholds)
+		j.Round(round())
+		v := j.Conclude("").Verdict
+		if held := v.Status == Held; held != (name == "") || !strings.Contains(fmt.Sprint(v.Reasons), name) {
+			t.Errorf("threshold %q: %s %v", name, v.Status, v.Reasons)
+		}
 	}
 }

@@ -39,7 +39,8 @@ func race(t *testing.T, s scenarios.Scenario, url string, change func(*runner.Pl
 	defer target.Close()
 	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second,
 		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}
-	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy}
+	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy,
+		Thresholds: scenarios.DefaultThresholds}
 	if twin := s.Twin(); twin != nil {
 		plan.Twin, terms.Twin = twin, twin
 	} else {
@@ -221,7 +222,8 @@ func TestInterrupted(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := scenarios.FailIfExists{}
-		o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3})}
+		o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
+			Thresholds: scenarios.DefaultThresholds})}
 		r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
 			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3})
 		if err != nil {

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -46,6 +45,9 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	var doubts []string
 	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
 	rounds := len(j.findings)
+	if stopped != "" {
+		add("%s", stopped)
+	}
 	if j.skipped {
 		add("the controls were skipped, so nothing shows that a violation would have been seen (leave --skip-controls out)")
 	}
@@ -54,53 +56,41 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 			add("control %s: %s", c.Name, c.Detail)
 		}
 	}
-	if stopped != "" {
-		add("%s", stopped)
-	}
 	if t.unmapped > 0 {
 		add("%d of the replies have no row in the target's table, such as %s", t.unmapped, j.unmapped)
 	}
 	if t.void > 0 {
-		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys", t.void, rounds)
+		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys (stop them, or choose another --key-prefix)", t.void, rounds)
 	}
 	if t.indefinite > 0 {
 		add("%d of %d rounds look violated, but by a request that the client sent more than once (switch its retries off)", t.indefinite, rounds)
 	}
 	if t.stale > 0 {
-		add("%d of %d rounds have a read-back of the old state that no later read confirms: the store's reads are stale, "+
-			"or the late read is missing", t.stale, rounds)
+		add("%d of %d rounds have a read-back of the old state that no later read confirms: the store's reads are stale "+
+			"(read from its primary), or the late read is missing", t.stale, rounds)
 	}
 	if rounds == 0 && stopped == "" {
 		add("no round was run")
 	}
-	if rounds > 0 && (2*t.contended < rounds || t.contended < j.terms.MinContended) {
+	if rounds > 0 && (!j.enoughContended(t) || t.contended < j.terms.MinContended) {
 		add("%s", j.tooFewContended(t))
 	}
 	return doubts
 }
 
+// enoughContended tells whether the share of contended rounds suffices.
+func (j *Judge) enoughContended(t *tally) bool {
+	return float64(t.contended) >= j.terms.Thresholds.Contended*float64(len(j.findings))
+}
+
 func (j *Judge) tooFewContended(t *tally) string {
-	needed := "half of them are needed"
-	if 2*t.contended >= len(j.findings) {
+	needed := fmt.Sprintf("%.0f %% of them are needed", 100*j.terms.Thresholds.Contended)
+	if j.enoughContended(t) {
 		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
 	}
-	type cause struct {
-		why string
-		n   int
-	}
-	var causes []cause
-	for why, n := range t.why {
-		causes = append(causes, cause{why, n})
-	}
-	slices.SortFunc(causes, func(a, b cause) int {
-		if a.n != b.n {
-			return b.n - a.n
-		}
-		return strings.Compare(a.why, b.why)
-	})
-	texts := make([]string, len(causes))
-	for i, c := range causes {
-		texts[i] = fmt.Sprintf("%d %s", c.n, c.why)
+	var texts []string
+	for _, u := range t.uncounted() {
+		texts = append(texts, fmt.Sprintf("%d %s", u.Rounds, u.Why))
 	}
 	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, strings.Join(texts, "; "))
 }

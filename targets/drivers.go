@@ -40,7 +40,7 @@ type Value struct {
 
 // Drivers lists every kind of target.
 func Drivers() []Driver {
-	return []Driver{simDriver(), redisDriver(), postgresDriver()}
+	return []Driver{simDriver(), forgeDriver(), forgeRESTDriver(), redisDriver(), postgresDriver()}
 }
 
 // Open parses a target URL. It sends nothing; an unknown scheme or parameter is
@@ -48,7 +48,10 @@ func Drivers() []Driver {
 func Open(raw string) (Target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, usagef("target %q is not a URL: see `contend targets`", Redact(raw))
+		return nil, usagef("target %q is not a URL; see `contend targets`, and percent-encode special characters of a password (# is %%23, / is %%2F)", Redact(raw))
+	}
+	if u.Fragment != "" {
+		return nil, usagef("target %q: what follows # is no part of it; percent-encode a # as %%23", Redact(raw))
 	}
 	var schemes []string
 	for _, d := range Drivers() {
@@ -135,7 +138,8 @@ const masked = "xxxxx"
 
 var secretParameters = []string{"password", "sslpassword", "token", "secret"}
 
-// Redact masks the password and the secret parameters of a URL. What cannot be
+// Redact masks the password and the secret parameters of a URL, and the end of a
+// web trigger's path. What cannot be
 // parsed is masked from the scheme on, since nobody can tell what is in it.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
@@ -145,12 +149,21 @@ func Redact(raw string) string {
 	}
 	if _, ok := u.User.Password(); ok {
 		u.User = url.UserPassword(u.User.Username(), masked)
+	} else if u.User != nil && strings.HasPrefix(u.Scheme, "redis") {
+		// A user without a password is most likely a password without its colon.
+		u.User = url.User(masked)
 	}
 	q := u.Query()
 	for _, name := range secretParameters {
 		if q.Has(name) {
 			q.Set(name, masked)
 			u.RawQuery = q.Encode()
+		}
+	}
+	// The address of a web trigger is a secret itself.
+	if strings.HasPrefix(u.Scheme, "forge+http") {
+		if i := strings.LastIndexByte(u.Path, '/'); i >= 0 && i < len(u.Path)-1 {
+			u.Path = u.Path[:i+1] + masked
 		}
 	}
 	return u.String()
@@ -179,6 +192,11 @@ func secrets(u *url.URL) []string {
 	for _, name := range secretParameters {
 		if v := u.Query().Get(name); v != "" {
 			all = append(all, v, url.QueryEscape(v))
+		}
+	}
+	if strings.HasPrefix(u.Scheme, "forge+http") {
+		if i := strings.LastIndexByte(u.Path, '/'); i >= 0 && i < len(u.Path)-1 {
+			all = append(all, u.Path[i+1:])
 		}
 	}
 	return all

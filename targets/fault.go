@@ -203,7 +203,7 @@ func (s *faultySession) strikeRefused(ctx context.Context, op Op, reply Reply) R
 			s.inner.Do(ctx, op)
 		}
 	case "unmapped":
-		return Reply{Outcome: outcomeOf(simAnswers, "OUT_OF_CHEESE", 418), Code: "OUT_OF_CHEESE", Status: 418,
+		return Reply{Outcome: outcomeOf(forgeAnswers, "OUT_OF_CHEESE", 418), Code: "OUT_OF_CHEESE", Status: 418,
 			Message: "planted by fault=unmapped", Attempts: 1}
 	}
 	return reply

@@ -127,6 +127,9 @@ const (
 	Unmapped    Outcome = "unmapped"    // an answer that the target's table has no row for
 )
 
+// Outcomes lists them all.
+var Outcomes = []Outcome{OK, Conflict, Aborted, Missing, Throttled, Invalid, NotSent, Unknown, Unsupported, Unmapped}
+
 // Served tells whether the store dealt with the request: it did not for one
 // that got no answer, was throttled or was wrong.
 func (o Outcome) Served() bool {
@@ -153,8 +156,10 @@ type Reply struct {
 	Attempts int `json:"attempts,omitempty"`
 	// Sent is when the last byte of the request was handed to the kernel, with
 	// the monotonic clock; zero where the driver cannot tell.
-	Sent  time.Time `json:"-"`
-	Trace string    `json:"trace,omitempty"` // the vendor's request id, for the bug report
+	Sent time.Time `json:"-"`
+	// RetryAfter is how long a throttled client was asked to wait.
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
+	Trace      string        `json:"trace,omitempty"` // the vendor's request id, for the bug report
 	// Server is when the store was asked and when it had answered, by the clock
 	// next to it; zero where a target does not relay or does not tell.
 	Server Span            `json:"server,omitzero"`

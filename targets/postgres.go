@@ -136,7 +136,7 @@ func (t *postgresTarget) Describe() Description {
 	if t.lockTimeout > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf(
 			"a request waits for another's lock for %s at most (lock_timeout, 80 %% of the request's timeout), then it is aborted with 55P03",
-			t.lockTimeout))
+			t.lockTimeout), "the table contend_records stays in the database; its rows are removed")
 	}
 	return d
 }

@@ -2,7 +2,6 @@ package targets
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -46,28 +45,10 @@ func simDriver() Driver {
 			{Name: "seed", Default: "random", Meaning: "of the latencies and sweeps, a whole number"},
 			{Name: "fault", Default: "", Meaning: "a fault planted in the store, to see that contend sees it", Values: faultValues()},
 		},
-		Answers: simAnswers,
+		Answers: forgeAnswers,
 		open:    openSim,
 	}
 }
-
-const simFacts = "Locking in Forge KVS, August 2026"
-
-var simAnswers = []Answer{
-	{Status: 200, Outcome: OK, Source: "@forge/kvs 1.6.5"},
-	{Status: 204, Outcome: OK, Source: "@forge/kvs 1.6.5"},
-	{Code: "KEY_NOT_FOUND", Status: 404, Outcome: Missing, Source: "@forge/kvs 1.6.5"},
-	{Code: "KEY_CONFLICT", Status: 409, Outcome: Conflict, Source: simFacts},
-	{Code: "CONDITIONAL_CHECK_FAILED", Status: 400, Outcome: Conflict, Source: simFacts},
-	{Status: 429, Outcome: Throttled, Source: "Forge quota documentation"},
-	{Status: 500, Outcome: Unknown, Source: "@forge/kvs 1.6.5; a server error says nothing of the write"},
-	{Status: 400, Outcome: Invalid, Source: simFacts},
-	{Status: 404, Outcome: Invalid, Source: simFacts},
-	{Status: 422, Outcome: Invalid, Source: simFacts},
-}
-
-// entityName is the custom entity that records under a version live in.
-const entityName = "contend-record"
 
 type sim struct {
 	url      string
@@ -229,13 +210,12 @@ func (s *simSession) apply(op Op) Reply {
 	store, entity := s.sim.store, op.Home == IfVersion
 	switch op.Kind {
 	case Read:
-		get := emulator.GetOptions{MetadataFields: []string{"EXPIRE_TIME"}}
 		var item emulator.Item
 		var err error
 		if entity {
-			item, err = store.EntityGet(entityName, op.Key, get)
+			item, err = store.EntityGet(entityName, op.Key, withExpiry)
 		} else {
-			item, err = store.Get(op.Key, get)
+			item, err = store.Get(op.Key, withExpiry)
 		}
 		if err != nil {
 			return s.failed(err)
@@ -252,86 +232,20 @@ func (s *simSession) apply(op Op) Reply {
 }
 
 func (s *simSession) write(op Op) Reply {
-	options := emulator.SetOptions{}
-	if op.TTL > 0 {
-		// The platform counts whole seconds; a part of one is rounded up.
-		seconds := (op.TTL + time.Second - 1) / time.Second
-		options.TTL = &emulator.TTL{Value: json.Number(strconv.FormatInt(int64(seconds), 10)), Unit: "SECONDS"}
-	}
-	if op.If.Guard == IfAbsent {
-		options.KeyPolicy = "FAIL_IF_EXISTS"
-	}
-	if op.Home != IfVersion {
-		if op.If.Guard == IfVersion {
-			return Reply{Outcome: Unsupported, Message: "a plain key of Forge KVS cannot carry a condition; an entity can"}
-		}
-		value, err := json.Marshal(op.Value)
-		if err != nil {
-			return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
-		}
-		_, err = s.sim.store.Set(op.Key, value, options)
-		return s.written(err)
-	}
-	value, err := json.Marshal(entityOf(op.Value))
-	if err != nil {
+	w, err := forgeWriteOf(op, "kvs")
+	switch {
+	case err != nil:
 		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
+	case w.unsupported:
+		return plainKeyHasNoCondition
+	case w.transaction != nil:
+		return s.written(s.sim.store.Transact(*w.transaction))
+	case w.entity:
+		_, err = s.sim.store.EntitySet(entityName, op.Key, w.value, w.options)
+	default:
+		_, err = s.sim.store.Set(op.Key, w.value, w.options)
 	}
-	if op.If.Guard != IfVersion {
-		_, err = s.sim.store.EntitySet(entityName, op.Key, value, options)
-		return s.written(err)
-	}
-	counter := json.RawMessage(strconv.FormatInt(op.If.Counter, 10))
-	return s.written(s.sim.store.Transact(emulator.Transaction{Set: []emulator.TransactionItem{{
-		Key: op.Key, Value: value, EntityName: entityName, Options: &options,
-		Conditions: &emulator.Conditions{And: []emulator.Condition{
-			{Property: "version", Condition: "EQUAL_TO", Values: []json.RawMessage{counter}}}}}}}))
-}
-
-// simEntity is Record with the attribute types that Forge has: an integer is 32
-// bits wide, so times are floats of milliseconds.
-type simEntity struct {
-	Token     string          `json:"token"`
-	Version   int64           `json:"version"`
-	UpdatedAt int64           `json:"updatedAt,omitempty"`
-	ExpiresAt int64           `json:"expiresAt,omitempty"`
-	Body      json.RawMessage `json:"body,omitempty"`
-}
-
-func entityOf(r Record) simEntity {
-	return simEntity{r.Token, r.Version, milliseconds(r.UpdatedAt), milliseconds(r.ExpiresAt), r.Body}
-}
-
-func milliseconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func timeOf(milliseconds int64) time.Time {
-	if milliseconds == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(milliseconds).UTC()
-}
-
-// readReply leaves the Record empty where the value is none of ours.
-func readReply(item emulator.Item, entity bool) Reply {
-	r := Reply{Outcome: OK, Status: 200}
-	if item.ExpireTime != nil {
-		r.Expires, _ = time.Parse(time.RFC3339, *item.ExpireTime)
-	}
-	if !entity {
-		if json.Unmarshal(item.Value, &r.Record) != nil {
-			r.Record = Record{}
-		}
-		return r
-	}
-	var e simEntity
-	if json.Unmarshal(item.Value, &e) == nil {
-		r.Record = Record{e.Token, e.Version, timeOf(e.UpdatedAt), timeOf(e.ExpiresAt), e.Body}
-	}
-	return r
+	return s.written(err)
 }
 
 func (s *simSession) written(err error) Reply {
@@ -346,5 +260,5 @@ func (s *simSession) failed(err error) Reply {
 	if !errors.As(err, &e) {
 		return Reply{Outcome: Unmapped, Code: fmt.Sprintf("%T", err), Message: err.Error()}
 	}
-	return Reply{Outcome: outcomeOf(simAnswers, e.Code, e.Status), Code: e.Code, Status: e.Status, Message: e.Message}
+	return Reply{Outcome: outcomeOf(forgeAnswers, e.Code, e.Status), Code: e.Code, Status: e.Status, Message: e.Message}
 }

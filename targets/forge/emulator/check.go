@@ -64,7 +64,7 @@ func prepare(t *table, key string, value json.RawMessage, ttl *TTL) (write, erro
 	if depth(text) > maxDepth {
 		return write{}, errMaxDepth
 	}
-	duration, err := ttl.duration()
+	duration, err := ttl.duration(t.longTTL)
 	if err != nil {
 		return write{}, err
 	}
@@ -104,12 +104,12 @@ func depth(text string) int {
 	return deepest
 }
 
-func (t *TTL) duration() (time.Duration, error) {
+func (t *TTL) duration(tooLong error) (time.Duration, error) {
 	if t == nil {
 		return 0, nil
 	}
 	unit, known := units[t.Unit]
-	if !known {
+	if !known || t.Value == "" {
 		return 0, errInvalidBody
 	}
 	// Out of range still yields the nearest bound, which the limits refuse.
@@ -118,7 +118,7 @@ func (t *TTL) duration() (time.Duration, error) {
 		return 0, invalidTTL(t.Value)
 	}
 	if value > int64(maxTTL/unit) {
-		return 0, errTTLTooLong
+		return 0, tooLong
 	}
 	return time.Duration(value) * unit, nil
 }

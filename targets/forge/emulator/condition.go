@@ -7,9 +7,16 @@ import (
 )
 
 const (
-	conditionExists    = "EXISTS"
-	conditionNotExists = "NOT_EXISTS"
+	conditionExists     = "EXISTS"
+	conditionNotExists  = "NOT_EXISTS"
+	conditionEqualTo    = "EQUAL_TO"
+	conditionBetween    = "BETWEEN"
+	conditionBeginsWith = "BEGINS_WITH"
 )
+
+// rangeConditions are those that an index can serve.
+var rangeConditions = []string{conditionEqualTo, conditionBetween, conditionBeginsWith,
+	"GREATER_THAN", "GREATER_THAN_EQUAL_TO", "LESS_THAN", "LESS_THAN_EQUAL_TO"}
 
 // operator is one of the twelve conditions.
 type operator struct {
@@ -27,14 +34,14 @@ var (
 var operators = map[string]operator{
 	conditionExists:         {1, nil, func(string, []string) bool { return true }},
 	conditionNotExists:      {1, nil, func(string, []string) bool { return false }},
-	"EQUAL_TO":              {1, scalars, equal},
+	conditionEqualTo:        {1, scalars, equal},
 	"NOT_EQUAL_TO":          {1, scalars, not(equal)},
 	"GREATER_THAN":          {1, ordered, compared(func(order int) bool { return order > 0 })},
 	"GREATER_THAN_EQUAL_TO": {1, ordered, compared(func(order int) bool { return order >= 0 })},
 	"LESS_THAN":             {1, ordered, compared(func(order int) bool { return order < 0 })},
 	"LESS_THAN_EQUAL_TO":    {1, ordered, compared(func(order int) bool { return order <= 0 })},
-	"BETWEEN":               {2, ordered, between},
-	"BEGINS_WITH":           {1, texts, matched(strings.HasPrefix)},
+	conditionBetween:        {2, ordered, between},
+	conditionBeginsWith:     {1, texts, matched(strings.HasPrefix)},
 	"CONTAINS":              {1, texts, matched(strings.Contains)},
 	"NOT_CONTAINS":          {1, texts, not(matched(strings.Contains))},
 }
@@ -126,6 +133,12 @@ func (t *table) guard(conditions Conditions) (guard, error) {
 }
 
 func (t *table) test(condition Condition) (test, error) {
+	return newTest(condition, t.attributes[condition.Property])
+}
+
+// newTest checks a condition on an attribute of the declared type, which is
+// empty where the attribute is not declared.
+func newTest(condition Condition, declared Type) (test, error) {
 	o, known := operators[condition.Condition]
 	switch {
 	case !known:
@@ -135,8 +148,7 @@ func (t *table) test(condition Condition) (test, error) {
 	case len(condition.Values) > o.count:
 		return test{}, errFilterValues
 	}
-	declared, known := t.attributes[condition.Property]
-	if !known {
+	if declared == "" {
 		return test{}, errUnprocessable
 	}
 	checked := test{property: condition.Property, name: condition.Condition, operator: o}

@@ -1,6 +1,7 @@
 // Package emulator is an in-process engine that answers like the key-value
-// store of Atlassian Forge: plain keys, typed entities, transactions, and
-// expired keys that stay until they are swept.
+// store of Atlassian Forge: plain keys, secrets, typed entities with indexes,
+// queries, batches, transactions, and expired keys that stay until they are
+// swept.
 //
 // The types are the JSON bodies of the wire protocol, and every refusal is an
 // *Error with the status, code and message of the platform. Rules lists each
@@ -11,6 +12,7 @@ package emulator
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,11 +29,19 @@ const (
 	Any     Type = "any" // every JSON value
 )
 
-// Entity declares one custom entity. Indexes has no effect on the operations
-// of this package: a condition may name any attribute, indexed or not.
+// Entity declares one custom entity. Every entity also has the index by-key. A
+// condition may name any attribute, indexed or not.
 type Entity struct {
 	Attributes map[string]Type
-	Indexes    []string
+	Indexes    []Index
+}
+
+// Index orders the records of an entity by the attribute Range, apart for each
+// combination of values of the attributes of Partition.
+type Index struct {
+	Name      string
+	Range     string
+	Partition []string
 }
 
 // Granularity is the precision of an expiry time.
@@ -74,6 +84,14 @@ type Options struct {
 	// NotExistsNeedsRecord makes NOT_EXISTS false where the record itself is
 	// absent. Assumption: false.
 	NotExistsNeedsRecord bool
+
+	// QueryLag is how far queries are behind what is stored, in whole
+	// milliseconds. Assumption: 0.
+	QueryLag time.Duration
+
+	// LongTTLCode is the code that answers a TTL of more than a year.
+	// Assumption: INVALID_TTL.
+	LongTTLCode string
 }
 
 // Store is an emulated store. It is safe for concurrent use and each call is
@@ -81,6 +99,7 @@ type Options struct {
 type Store struct {
 	options  Options
 	plain    *table
+	secrets  *table
 	entities map[string]*table
 
 	mutex sync.Mutex // guards the records of every table
@@ -90,15 +109,16 @@ type Store struct {
 func New(options Options) *Store {
 	s := &Store{
 		options:  options,
-		plain:    &table{records: map[string]record{}},
+		plain:    newTable(options),
+		secrets:  newTable(options),
 		entities: map[string]*table{},
 	}
 	for name, entity := range options.Entities {
-		s.entities[name] = &table{
-			typed:      true,
-			attributes: maps.Clone(entity.Attributes),
-			records:    map[string]record{},
-		}
+		t := newTable(options)
+		t.typed = true
+		t.attributes = maps.Clone(entity.Attributes)
+		t.indexes = slices.Clone(entity.Indexes)
+		s.entities[name] = t
 	}
 	return s
 }
@@ -118,6 +138,21 @@ func (s *Store) Set(key string, value json.RawMessage, o SetOptions) (*Item, err
 // Delete removes a plain key. Deleting a missing key succeeds.
 func (s *Store) Delete(key string) error {
 	return s.delete(s.plain, key)
+}
+
+// SecretGet is Get for a secret; secrets have a name space of their own.
+func (s *Store) SecretGet(key string, o GetOptions) (Item, error) {
+	return s.get(s.secrets, key, o)
+}
+
+// SecretSet is Set for a secret.
+func (s *Store) SecretSet(key string, value json.RawMessage, o SetOptions) (*Item, error) {
+	return s.set(s.secrets, key, value, o)
+}
+
+// SecretDelete is Delete for a secret.
+func (s *Store) SecretDelete(key string) error {
+	return s.delete(s.secrets, key)
 }
 
 // EntityGet is Get for a key of an entity; an undeclared entity answers 404
@@ -156,6 +191,14 @@ func (s *Store) entity(name string) (*table, error) {
 		return nil, errSchemaNotFound
 	}
 	return t, nil
+}
+
+// table gives the table of an entity, and of the plain keys for no name.
+func (s *Store) table(entity string) (*table, error) {
+	if entity == "" {
+		return s.plain, nil
+	}
+	return s.entity(entity)
 }
 
 func (s *Store) get(t *table, key string, o GetOptions) (Item, error) {

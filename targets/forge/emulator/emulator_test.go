@@ -15,7 +15,7 @@ var lease = map[string]Entity{"lease": {
 	Attributes: map[string]Type{
 		"version": Integer, "expiresAt": Float, "holder": String, "held": Boolean, "note": Any,
 	},
-	Indexes: []string{"version"},
+	Indexes: []Index{{Name: "version", Range: "version"}},
 }}
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
@@ -147,6 +147,7 @@ func TestRefusalsOfPlainKeys(t *testing.T) {
 		"ttl a year, seconds":  {"k", `1`, ttl("31536000", "SECONDS"), 0, "", ""},
 		"ttl over, seconds":    {"k", `1`, ttl("31536001", "SECONDS"), 400, "INVALID_TTL", "TTL must end within one year"},
 		"ttl huge":             {"k", `1`, ttl("99999999999999999999", "DAYS"), 400, "INVALID_TTL", "TTL must end within one year"},
+		"ttl without value":    {"k", `1`, ttl("", "DAYS"), 400, "BAD_REQUEST", invalidBody},
 		"ttl unit":             {"k", `1`, ttl("1", "WEEKS"), 400, "BAD_REQUEST", invalidBody},
 		"key empty":            {"", `1`, SetOptions{}, 400, "KEY_TOO_SHORT", ""},
 		"key 500":              {strings.Repeat("k", 500), `1`, SetOptions{}, 0, "", ""},
@@ -311,7 +312,10 @@ func TestRefusalsOfEntities(t *testing.T) {
 }
 
 func TestRulesAreDistinctAndSourced(t *testing.T) {
-	known := map[string]bool{"P": true, "RUN": true, "DOC": true, "A": true, "L": true, "assumption": true}
+	known := map[string]bool{}
+	for _, source := range Sources() {
+		known[source.Name] = source.Meaning != ""
+	}
 	seen := map[string]bool{}
 	for _, rule := range Rules() {
 		if rule.ID == "" || rule.Text == "" || seen[rule.ID] {

@@ -175,3 +175,9 @@ func TestExpireGranularity(t *testing.T) {
 		}
 	})
 }
+
+func TestLongTTLCode(t *testing.T) {
+	s := New(Options{LongTTLCode: "BAD_REQUEST"})
+	_, err := s.Set("k", raw(`1`), SetOptions{TTL: &TTL{"366", "DAYS"}})
+	wantError(t, err, 400, "BAD_REQUEST", "TTL must end within one year")
+}

@@ -1,25 +1,35 @@
 package emulator
 
-// Rule is one behaviour of the engine. Source says where it was seen:
-//
-//	P           read in the client package of the platform
-//	RUN         observed by running that package
-//	DOC         the documentation of the platform
-//	A           "Locking in Forge KVS", measured live
-//	L           a live measurement by a third party
-//	assumption  not known; the engine had to choose
+// Rule is one behaviour of the engine or of the server before it. Source names
+// one or more of Sources, with commas.
 type Rule struct {
-	ID     string
-	Text   string
-	Source string
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Source string `json:"source"`
 }
 
+// Source is where behaviours were seen.
+type Source struct{ Name, Meaning string }
+
 const assumption = "assumption"
+
+// Sources returns what the sources of rules mean.
+func Sources() []Source {
+	return []Source{
+		{"P", "read in the client package of the platform, @forge/kvs 1.6.5 or @forge/sql 4.0.8"},
+		{"RUN", "observed by running that package"},
+		{"DOC", "the documentation of the platform"},
+		{"A", `"Locking in Forge KVS", August 2026, measured live`},
+		{"L", "a live measurement by a third party, October 2026"},
+		{assumption, "not known; the emulator had to choose"},
+	}
+}
 
 // Rules returns every behaviour of the engine with its source.
 func Rules() []Rule {
 	var all []Rule
-	for _, group := range [][]Rule{keyRules, valueRules, ghostRules, entityRules, transactionRules, conditionRules} {
+	for _, group := range [][]Rule{keyRules, valueRules, ghostRules, entityRules, transactionRules, conditionRules,
+		queryRules, batchRules, quotaRules, serverRules, sqlRules} {
 		all = append(all, group...)
 	}
 	return all
@@ -33,7 +43,8 @@ var keyRules = []Rule{
 	{"key-codes", "A bad key answers 400 with KEY_TOO_LONG, INVALID_KEY, or, where empty, KEY_TOO_SHORT (plain) or EMPTY_KEY (entity).", "DOC"},
 	{"key-messages", "The messages of the bad key codes.", assumption},
 	{"key-white-space", "White space is what Unicode calls so.", assumption},
-	{"key-name-spaces", "Plain keys and the keys of each entity are separate name spaces.", assumption},
+	{"key-name-spaces", "Plain keys, secrets and the keys of each entity are separate name spaces.", assumption},
+	{"secret", "Secrets have paths of their own, with the requests and answers of plain keys.", "P"},
 	{"delete-missing", "Deleting a missing key succeeds.", assumption},
 	{"options-invalid", "An unknown metadata field answers 400 BAD_REQUEST.", "P"},
 	{"options-unknown", "An unknown key policy, return value or TTL unit answers 400 BAD_REQUEST.", assumption},
@@ -58,7 +69,8 @@ var valueRules = []Rule{
 	{"value-compact", "A value is stored without white space; its text is otherwise kept, numbers digit by digit.", assumption},
 	{"ttl-positive", "A TTL that is not a positive integer answers 400 INVALID_TTL with the value received.", "L"},
 	{"ttl-year", "A TTL ends at most one year ahead.", "DOC"},
-	{"ttl-year-code", "A longer TTL answers 400 INVALID_TTL; a year has 365 days.", assumption},
+	{"ttl-year-code", "A longer TTL answers 400 INVALID_TTL, or Options.LongTTLCode; a year has 365 days.", assumption},
+	{"ttl-incomplete", "A TTL without value answers 400 BAD_REQUEST.", assumption},
 }
 
 var ghostRules = []Rule{
@@ -126,4 +138,83 @@ var conditionRules = []Rule{
 	{"condition-values", "Too few values answer 400 INSUFFICIENT_FILTER_VALUES, too many 400 INVALID_FILTER_VALUES.", assumption},
 	{"condition-empty", "Conditions without and and or answer 400 EMPTY_FILTER_OPERATOR.", assumption},
 	{"condition-both", "Conditions with and and or answer 400 INVALID_FILTER_OPERATORS_COMBINATION.", assumption},
+}
+
+var queryRules = []Rule{
+	{"query-where", "A query takes one condition, BEGINS_WITH on key; without one it gives every plain key.", "P, DOC"},
+	{"query-where-codes", "Other conditions answer 400 QUERY_WHERE_INVALID, another property 400 QUERY_WHERE_FIELD_INVALID.", assumption},
+	{"query-order", "A query gives keys in the order of their bytes.", "DOC"},
+	{"query-limit", "A page has 10 results, or as many as asked for from 1 to 100.", "DOC"},
+	{"query-limit-codes", "Another limit answers 400 LIST_QUERY_LIMIT_EXCEEDED, of an entity 400 COMPLEX_QUERY_PAGE_LIMIT_NOT_IN_RANGE.", "DOC"},
+	{"query-limit-below", "A limit below 1 answers LIST_QUERY_LIMIT_EXCEEDED too, and the messages of both codes.", assumption},
+	{"query-cursor", "The cursor of a page leads to the next one; the last page has none.", "P, DOC"},
+	{"query-cursor-place", "A cursor is a place in the order: it stays good when its record is deleted, and other parameters are not noticed.", assumption},
+	{"query-cursor-bad", "A cursor that is none answers 400 BAD_REQUEST.", assumption},
+	{"query-lag", "Queries are eventually consistent.", "DOC"},
+	{"query-lag-time", "Queries see what is stored at once; Options.QueryLag lets them lag.", assumption},
+	{"query-ghost", "Queries show an expired record until it is swept.", "DOC"},
+	{"query-metadata", "Results have the metadata that options.metadataFields names.", "P"},
+	{"index-name", "An index in the form of an attribute's name has this name and ranges over the attribute.", "DOC"},
+	{"index-by-key", "Every entity has the index by-key, which ranges over the keys.", "P, DOC"},
+	{"index-unknown", "An undeclared index answers 400 INVALID_ENTITY_INDEX.", assumption},
+	{"index-partition", "A query needs a value for each attribute of the index's partition, in their order.", "DOC"},
+	{"index-partition-codes", "Too few, too many or ill-typed partition values answer 422 UNPROCESSABLE_ENTITY.", assumption},
+	{"index-sparse", "A record without the range or a partition attribute is not in the index, nor with one that is no scalar.", assumption},
+	{"index-range", "A range is EQUAL_TO, BETWEEN, BEGINS_WITH or one of the four comparisons.", "P"},
+	{"index-range-codes", "Another condition answers 400 INVALID_FILTER_CONDITION, an ill-typed value 422 UNPROCESSABLE_ENTITY.", assumption},
+	{"index-sort", "Sort is ASC or DESC.", "P"},
+	{"index-order", "Results are in the order of the range attribute, then of the key; ascending without sort; DESC turns both.", assumption},
+	{"index-sort-bad", "Another sort answers 400 BAD_REQUEST.", assumption},
+	{"filters", "Filters take all twelve conditions, with and or with or, on any attribute.", "P"},
+	{"filters-first", "Filters are applied before the limit: a page is full while results remain.", assumption},
+	{"filters-codes", "Wrong filters answer as wrong conditions of a transaction do.", assumption},
+}
+
+var batchRules = []Rule{
+	{"batch-single", "A batch does its items one by one; a refused one leaves the others.", "DOC"},
+	{"batch-shape", "A batch answers 200 with successfulKeys and failedKeys; a failed key has the code and message of its error.", "P, L"},
+	{"batch-missing", "Getting a missing key in a batch fails with KEY_NOT_FOUND.", "L"},
+	{"batch-error", "A failed item has the error of the single call.", assumption},
+	{"batch-order", "Both lists are in the order of the request; a key may be there twice.", assumption},
+	{"batch-many", "More than 25 items answer 400 TOO_MANY_BATCH_ENTITIES and nothing lands.", "L"},
+	{"batch-many-verb", "For a delete and a get the message has their verb.", assumption},
+	{"batch-empty", "A batch without items answers 400 BAD_REQUEST.", assumption},
+	{"batch-options", "Items take a ttl; those of a get take metadata fields.", "P"},
+}
+
+var quotaRules = []Rule{
+	{"quota-limits", "An installation has 1000 requests a second, and 4000 reads and 4000 writes a minute.", "DOC"},
+	{"quota-units", "A request counts 1 for each begun 10 KB; a batch and a transaction are one request of their total size.", "DOC"},
+	{"quota-answer", "Over a quota the answer is 429.", "DOC"},
+	{"quota-code", "The code is RATE_LIMIT_EXCEEDED for every quota, of the three documented; the message.", assumption},
+	{"quota-window", "A second and a minute begin with the first request after the last has ended.", assumption},
+	{"quota-size", "A write has the size of its request's body, a read that of its answer's; 10 KB are 10240 bytes.", assumption},
+	{"quota-effect", "A transaction is a write, even of checks alone; a query is a read.", assumption},
+	{"quota-refused", "A refused request is not counted; one that fails for another reason is.", assumption},
+	{"quota-key", "The limits of one key, 1 MB/s of writes and 12 MB/s of reads, are not emulated.", assumption},
+}
+
+var serverRules = []Rule{
+	{"http-paths", "The paths, bodies and statuses of the calls; a set answers 204, or 200 where a value is returned.", "P, RUN"},
+	{"http-rest", "Forge Remotes have the same bodies below /forge/storage/kvs/v1/, with a bearer token.", "DOC"},
+	{"http-unauthorized", "Without a valid token the answer is 401 UNAUTHORIZED.", assumption},
+	{"http-trace", "Every answer has an x-b3-traceid.", "P"},
+	{"http-body", "A body that is not the JSON of its path answers 400 BAD_REQUEST.", "P"},
+	{"http-members", "Unknown members of a body are ignored.", assumption},
+	{"http-bad", "An unknown path, a wrong method, a body above 16 MiB, cut off or not UTF-8 answers 400 BAD_REQUEST.", assumption},
+	{"http-latency", "Requests take no time; published latencies are A's, and that a read takes as long as a set.", assumption},
+	{"transaction-clash", "Transactions on one key happen one after the other; sim serve --clash changes it.", assumption},
+}
+
+var sqlRules = []Rule{
+	{"sql-shapes", "A statement answers rows, or affectedRows, fieldCount, info, insertId, serverStatus and warningStatus.", "P, DOC"},
+	{"sql-lost-update", "An update that matches no row is 200 with affectedRows 0.", "DOC"},
+	{"sql-one", "One statement a call, on a connection of its own: no transaction lasts longer.", "DOC"},
+	{"sql-timeout", "A statement has 10 s, else QUERY_TIMED_OUT.", "DOC"},
+	{"sql-timeout-all", "That holds for SELECT and DDL too.", assumption},
+	{"sql-codes", "A syntax error is INVALID_SQL_QUERY, another error of the database SQL_EXECUTION_ERROR.", assumption},
+	{"sql-status", "Errors have status 400, and 500 where there is no database; debug has the database's number and state.", assumption},
+	{"sql-fixed", "info is empty, serverStatus 2 and warningStatus 0 for every statement.", assumption},
+	{"sql-values", "DECIMAL, dates and times are text, JSON is JSON where the database has such a type, bytes are base 64.", assumption},
+	{"sql-quota", "The quotas of Forge SQL are not emulated.", assumption},
 }

@@ -28,7 +28,20 @@ func (r record) ghost(now int64) bool {
 type table struct {
 	typed      bool
 	attributes map[string]Type
+	indexes    []Index
+	longTTL    error
 	records    map[string]record
+
+	lag     int64 // of queries, in milliseconds
+	history map[string][]past
+}
+
+func newTable(o Options) *table {
+	t := &table{records: map[string]record{}, history: map[string][]past{}, lag: o.QueryLag.Milliseconds(), longTTL: errLongTTL}
+	if o.LongTTLCode != "" {
+		t.longTTL = &Error{400, o.LongTTLCode, errLongTTL.Message}
+	}
+	return t
 }
 
 // lookup returns the record of a key, ghosts included, and drops it where its
@@ -36,6 +49,7 @@ type table struct {
 func (t *table) lookup(key string, now int64) (record, bool) {
 	r, exists := t.records[key]
 	if exists && now >= r.sweepTime {
+		t.note(key, r.sweepTime)
 		delete(t.records, key)
 		return record{}, false
 	}
@@ -74,6 +88,7 @@ func (s *Store) put(w write, now int64) record {
 		}
 		r.sweepTime = s.sweepAfter(r.expireTime)
 	}
+	w.table.note(w.key, now)
 	w.table.records[w.key] = r
 	return r
 }
@@ -94,6 +109,7 @@ func (s *Store) remove(t *table, key string, now int64) {
 	if s.options.DeleteKeepsGhost && r.ghost(now) {
 		return
 	}
+	t.note(key, now)
 	delete(t.records, key)
 }
 

@@ -84,11 +84,9 @@ func (s *Store) plan(t Transaction) ([]operation, error) {
 }
 
 func (s *Store) operation(a action, item TransactionItem) (operation, error) {
-	t, err := s.plain, error(nil)
-	if item.EntityName != "" {
-		if t, err = s.entity(item.EntityName); err != nil {
-			return operation{}, err
-		}
+	t, err := s.table(item.EntityName)
+	if err != nil {
+		return operation{}, err
 	}
 	o := operation{action: a, write: write{table: t, key: item.Key}}
 	if a == actionSet {

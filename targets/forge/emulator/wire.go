@@ -97,6 +97,8 @@ const (
 	metadataCreatedAt  = "CREATED_AT"
 	metadataUpdatedAt  = "UPDATED_AT"
 	metadataExpireTime = "EXPIRE_TIME"
+	sortAscending      = "ASC"
+	sortDescending     = "DESC"
 )
 
 // Answers whose code and message are known. Rules names their sources.
@@ -121,8 +123,13 @@ var (
 	errInvalidKey         = &Error{400, "INVALID_KEY", "Provided key has characters that are not allowed"}
 	errMaxSize            = &Error{400, "MAX_SIZE", "Provided value is larger than the maximum size"}
 	errMaxDepth           = &Error{400, "MAX_DEPTH", "Provided value is deeper than the maximum depth"}
-	errTTLTooLong         = &Error{400, "INVALID_TTL", "TTL must end within one year"}
+	errLongTTL            = &Error{400, "INVALID_TTL", "TTL must end within one year"}
 	errEntityValue        = &Error{400, "INVALID_ENTITY_VALUE", "Value of an entity must be an object"}
+	errListLimit          = &Error{400, "LIST_QUERY_LIMIT_EXCEEDED", "The limit of a query must be between 1 and 100"}
+	errWhere              = &Error{400, "QUERY_WHERE_INVALID", "A query takes one condition, BEGINS_WITH"}
+	errWhereField         = &Error{400, "QUERY_WHERE_FIELD_INVALID", "A condition of a query must be on key"}
+	errPageLimit          = &Error{400, "COMPLEX_QUERY_PAGE_LIMIT_NOT_IN_RANGE", "The page limit must be set between 1 and 100."}
+	errEntityIndex        = &Error{400, "INVALID_ENTITY_INDEX", "Provided index does not exist"}
 	errFilterEmpty        = &Error{400, "EMPTY_FILTER_OPERATOR", "Conditions must include one of and, or"}
 	errFilterCombination  = &Error{400, "INVALID_FILTER_OPERATORS_COMBINATION", "Conditions must not combine and with or"}
 	errFilterCondition    = &Error{400, "INVALID_FILTER_CONDITION", "Provided condition does not exist"}

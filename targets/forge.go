@@ -1,0 +1,498 @@
+package targets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// forgeToken is the variable in the environment that holds the secret shared
+// with the companion app, or the bearer token of a Forge Remote.
+const forgeToken = "CONTEND_FORGE_TOKEN"
+
+// Documented limits of an installation: invocations of web triggers, and writes
+// of KVS, of which every request is counted as one.
+var (
+	webTriggerLimits = []Limit{{300, time.Second}, {4000, time.Minute}}
+	forgeRESTLimits  = []Limit{{1000, time.Second}, {4000, time.Minute}}
+)
+
+func forgeDriver() Driver {
+	return Driver{
+		Name: "forge", Schemes: []string{"forge+https", "forge+http"},
+		Form:    "forge+https://HOST/x1/ID (forge+http on loopback only); the token is in " + forgeToken,
+		Example: "forge+https://example.hello.atlassian-dev.net/x1/ID?create=entity",
+		Summary: "A Forge site, through the web trigger of the companion app (contend forge init).",
+		Parameters: []Parameter{
+			{Name: "create", Default: "kvs", Meaning: "how create-if-absent is done", Values: []Value{
+				{Name: "kvs", Meaning: "set of a plain key with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
+				{Name: "entity", Meaning: "set of an entity with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
+				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
+			casParameter(),
+		},
+		Answers: append(slices.Clone(webTriggerAnswers), forgeAnswers...),
+		open:    openForge,
+	}
+}
+
+func casParameter() Parameter {
+	return Parameter{Name: "cas", Default: "transact", Meaning: "how a write on a version is done", Values: []Value{
+		{Name: "transact", Meaning: "a transaction with a condition on an entity's version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}}
+}
+
+// webTrigger is the code of answers that are the web trigger's own, not the
+// store's.
+const webTrigger = "WEB_TRIGGER"
+
+const webTriggerFacts = "Forge web trigger documentation"
+
+var webTriggerAnswers = []Answer{
+	{Code: webTrigger, Status: 429, Outcome: Throttled, Source: webTriggerFacts},
+	{Code: webTrigger, Status: 200, Outcome: Unknown, Source: "not the companion app's answer, so it says nothing of the write"},
+	{Code: webTrigger, Status: 202, Outcome: Unknown, Source: "accepted is not done"},
+	{Code: webTrigger, Status: 301, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 302, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 303, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 307, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 308, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 400, Outcome: Invalid, Source: "the companion app: not an op"},
+	{Code: webTrigger, Status: 401, Outcome: Invalid, Source: "the companion app: the token is wrong"},
+	{Code: webTrigger, Status: 403, Outcome: Invalid, Source: webTriggerFacts},
+	{Code: webTrigger, Status: 404, Outcome: Invalid, Source: webTriggerFacts + ": no such trigger"},
+	{Code: webTrigger, Status: 405, Outcome: Invalid, Source: webTriggerFacts},
+	{Code: webTrigger, Status: 413, Outcome: Invalid, Source: webTriggerFacts + ": payload over 5 MB"},
+	{Code: webTrigger, Status: 424, Outcome: Invalid, Source: webTriggerFacts + ": the app was uninstalled"},
+	{Code: webTrigger, Status: 408, Outcome: Unknown, Source: "the function may have run"},
+	{Code: webTrigger, Status: 500, Outcome: Unknown, Source: "the function may have run"},
+	{Code: webTrigger, Status: 502, Outcome: Unknown, Source: "the function may have run"},
+	{Code: webTrigger, Status: 503, Outcome: Unknown, Source: "the function may have run"},
+	{Code: webTrigger, Status: 504, Outcome: Unknown, Source: "the function may have run"},
+}
+
+// forge is a Forge site behind the companion app's web trigger.
+type forge struct {
+	url    *url.URL
+	base   *url.URL // http or https
+	token  string
+	create string
+
+	mu        sync.Mutex
+	ping      forgePing // of Prepare
+	clocks    clocks
+	warm      []time.Duration // round trips of the warm-up, on isolates that had been there
+	cold      []time.Duration // on new ones
+	simulated bool
+}
+
+// forgePing is what the app tells of itself with every answer.
+type forgePing struct {
+	Schema    string  `json:"schema"`
+	Received  float64 `json:"received_ms"` // start of the invocation
+	Now       float64 `json:"now_ms"`      // of the answer
+	Storage   Outcome `json:"storage"`     // of the read that a ping makes
+	Package   string  `json:"package"`
+	Node      string  `json:"node"`
+	Simulated bool    `json:"simulated"`
+	Cold      bool    `json:"cold"`
+}
+
+// forgeReply is the app's answer to an op.
+type forgeReply struct {
+	forgePing
+	Reply *Reply `json:"reply"`
+}
+
+// Schemas of the web trigger.
+const (
+	opSchema    = "contend.op/1"
+	replySchema = "contend.reply/1"
+)
+
+func openForge(u *url.URL) (Target, error) {
+	base, token, err := forgeEndpoint(u, "forge+")
+	if err != nil {
+		return nil, err
+	}
+	if strings.Trim(base.Path, "/") == "" {
+		return nil, usagef("target %q: the path of the web trigger is missing; `forge webtrigger create` prints the whole URL", Redact(u.String()))
+	}
+	return &forge{url: u, base: base, token: token, create: forgeDriver().param(u, "create")}, nil
+}
+
+// forgeEndpoint gives the http or https URL behind a target's, and the token.
+func forgeEndpoint(u *url.URL, prefix string) (base *url.URL, token string, err error) {
+	if u.User != nil {
+		return nil, "", usagef("target %q: no token or password belongs into the URL; put it into %s", Redact(u.String()), forgeToken)
+	}
+	if u.Host == "" {
+		return nil, "", usagef("target %q: the host is missing", Redact(u.String()))
+	}
+	scheme := strings.TrimPrefix(u.Scheme, prefix)
+	if scheme == "rest" {
+		scheme = "https"
+	}
+	if scheme == "http" && !isLoopback(u.Hostname()) {
+		return nil, "", usagef("target %q: without TLS only a loopback address is allowed; use https", Redact(u.String()))
+	}
+	if token = os.Getenv(forgeToken); token == "" {
+		return nil, "", usagef("target %q: %s is not set; it holds the token that the app was given", Redact(u.String()), forgeToken)
+	}
+	return &url.URL{Scheme: scheme, Host: u.Host, Path: u.Path}, token, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (f *forge) Describe() Description {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write",
+		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: webTriggerLimits,
+		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead()}
+	if f.ping.Package != "" {
+		d.Server = fmt.Sprintf("Forge web trigger, %s, Node %s", f.ping.Package, f.ping.Node)
+	}
+	if f.simulated {
+		d.Notes = append(d.Notes, "simulated: the app talks to the emulator, not to the live platform")
+	}
+	if len(f.warm) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("warm-up: round trip of %s (median of %d); %s", medianOf(f.warm).Round(time.Millisecond),
+			len(f.warm), coldText(f.cold)))
+		d.Notes = append(d.Notes, fmt.Sprintf("all contenders of a round are given one instant, %s ahead, and wait for it inside the app; "+
+			"the clocks there are told to ± %s", d.Lead.Round(time.Millisecond), d.Uncertainty.Round(10*time.Microsecond)))
+	}
+	return d
+}
+
+func coldText(cold []time.Duration) string {
+	if len(cold) == 0 {
+		return "no cold start"
+	}
+	return fmt.Sprintf("%d cold starts before it, the slowest %s", len(cold), slices.Max(cold).Round(time.Millisecond))
+}
+
+func medianOf(d []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(d))
+	return sorted[len(sorted)/2]
+}
+
+// Bounds of the lead. The app refuses an instant that is further ahead.
+const (
+	leastLead = 250 * time.Millisecond
+	mostLead  = 10 * time.Second
+)
+
+// lead is twice the slowest warm round trip, so that a slow invocation has begun
+// as well.
+func (f *forge) lead() time.Duration {
+	if len(f.warm) == 0 {
+		return leastLead
+	}
+	return min(max(2*slices.Max(f.warm), leastLead), mostLead)
+}
+
+// Prepare asks the app once whether it is there and takes the token.
+func (f *forge) Prepare(ctx context.Context, _ Needs) error {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), f.mask(err))
+	}
+	defer conn.close()
+	_, err = f.pingOver(ctx, conn)
+	return err
+}
+
+// pingOver asks the app about itself, with one read of a missing key behind it,
+// and notes its clock and how long it took.
+func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error) {
+	call := time.Now()
+	a, err := conn.post(ctx, "", f.token, []byte(`{"schema":"`+opSchema+`","ping":true}`))
+	took := time.Since(call)
+	if err != nil {
+		return forgePing{}, fmt.Errorf("no answer from %s: %w", Redact(f.url.String()), f.mask(err))
+	}
+	var ping forgePing
+	if a.status != 200 || json.Unmarshal(a.body, &ping) != nil || ping.Schema != replySchema {
+		return forgePing{}, f.explain(a)
+	}
+	if ping.Storage != Missing {
+		return forgePing{}, fmt.Errorf("%s cannot reach its storage: a read was answered with %q; see `forge logs`", Redact(f.url.String()), ping.Storage)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ping = ping
+	f.simulated = f.simulated || ping.Simulated || isSimulated(a)
+	f.clocks.note(call, call.Add(took), ping.Received, ping.Now)
+	if ping.Cold {
+		f.cold = append(f.cold, took)
+	} else {
+		f.warm = append(f.warm, took)
+	}
+	return ping, nil
+}
+
+func isSimulated(a httpAnswer) bool { return a.header.Get("X-Contend-Simulated") == "true" }
+
+// explain says what to do about an answer that is not the app's.
+func (f *forge) explain(a httpAnswer) error {
+	where := Redact(f.url.String())
+	switch a.status {
+	case 401:
+		return fmt.Errorf("%s refuses the token: %s must hold what the app was given with `forge variables set`", where, forgeToken)
+	case 404:
+		return fmt.Errorf("%s: there is no such web trigger (404): is the URL that of `forge webtrigger create`", where)
+	case 424:
+		return fmt.Errorf("%s: the app is not installed there any more (424): install it, or ask for a new URL", where)
+	case 429:
+		return fmt.Errorf("%s: the quota of the installation is spent (429); wait for %s", where, resetText(a))
+	case 200:
+		return fmt.Errorf("%s answers, but not as the companion app: deploy the one that `contend forge init` writes", where)
+	default:
+		return fmt.Errorf("%s answers with status %d: see `forge logs`", where, a.status)
+	}
+}
+
+func resetText(a httpAnswer) string {
+	if reset := a.header.Get("X-Ratelimit-Reset"); reset != "" {
+		return "its reset: " + reset
+	}
+	return "its reset"
+}
+
+// mask keeps the address of the web trigger, which is a secret, out of errors.
+func (f *forge) mask(err error) error {
+	return redactError(err, f.url)
+}
+
+func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s: %w", Redact(f.url.String()), f.mask(err))
+	}
+	s := &forgeSession{target: f, conn: conn}
+	// The first may meet a cold start; the second shows how long a warm one takes.
+	for range 2 {
+		if _, err := f.pingOver(ctx, conn); err != nil {
+			conn.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (f *forge) Close() error { return nil }
+
+// Clean asks the app for the keys of both homes, and deletes them one by one.
+func (f *forge) Clean(ctx context.Context, which Selection) (removed int, err error) {
+	s, err := f.Open(ctx, -1)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	for _, home := range []Guard{IfAbsent, IfVersion} {
+		n, err := cleanListed(ctx, s, home, which, s.(*forgeSession).list)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// cleanListed deletes the selected keys of a listing, page by page. The listing
+// is made before anything is deleted from it.
+func cleanListed(ctx context.Context, s Session, home Guard, which Selection,
+	list func(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error),
+) (removed int, err error) {
+	var all []string
+	for cursor := ""; ; {
+		keys, next, err := list(ctx, home, which.Prefix, cursor)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, keys...)
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	for _, key := range all {
+		if !strings.HasPrefix(key, which.Prefix) || !which.Selected(key) {
+			continue
+		}
+		if r := s.Do(ctx, Op{Kind: Delete, Key: key, Home: home}); r.Outcome != OK {
+			return removed, fmt.Errorf("deleting %s: %s %s", key, r.Code, r.Message)
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+type forgeSession struct {
+	target *forge
+	conn   *httpConn
+}
+
+func (s *forgeSession) Close() error { return s.conn.close() }
+
+// forgeEnvelope is what the web trigger is sent.
+type forgeEnvelope struct {
+	Schema string     `json:"schema"`
+	Create string     `json:"create,omitempty"`
+	Cas    string     `json:"cas,omitempty"`
+	Prefix string     `json:"prefix,omitempty"`
+	Op     *Op        `json:"op,omitempty"`
+	List   *forgeList `json:"list,omitempty"`
+}
+
+// forgeList asks for a page of keys.
+type forgeList struct {
+	Home   Guard  `json:"home"`
+	Prefix string `json:"prefix"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
+	if err := ctx.Err(); err != nil {
+		return lost(err, time.Time{})
+	}
+	if s.target.create != "kvs" {
+		// A condition and a key policy of an entity need the record to be one.
+		op.Home = IfVersion
+	}
+	if !op.NotBefore.IsZero() {
+		op.NotBefore = s.target.there(op.NotBefore)
+	}
+	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Create: s.target.create, Cas: "transact", Prefix: keyPrefixOf(op.Key), Op: &op})
+	if err != nil {
+		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
+	}
+	a, err := s.post(ctx, body)
+	if err != nil {
+		return lost(s.target.mask(err), a.sent)
+	}
+	return s.reply(a)
+}
+
+func (s *forgeSession) post(ctx context.Context, body []byte) (httpAnswer, error) {
+	return s.conn.post(ctx, "", s.target.token, body)
+}
+
+// keyPrefixOf gives the app the part of a key that every key of the run has; it
+// touches no other.
+func keyPrefixOf(key string) string {
+	if i := strings.LastIndexByte(key, '-'); i > 0 {
+		return key[:i+1]
+	}
+	return key
+}
+
+// reply reads the app's answer; one that is not the app's is the web trigger's
+// own, and is sorted by its status.
+func (s *forgeSession) reply(a httpAnswer) Reply {
+	var answer forgeReply
+	if a.status == 200 && json.Unmarshal(a.body, &answer) == nil && answer.Schema == replySchema && answer.Reply != nil {
+		r := *answer.Reply
+		r.Sent, r.Attempts = a.sent, max(r.Attempts, 1)
+		if r.Outcome == Unsupported {
+			r.Attempts = 0
+		}
+		// Only one of a known kind counts.
+		if !slices.Contains(appOutcomes, r.Outcome) {
+			r.Outcome = Unmapped
+		}
+		return r
+	}
+	r := Reply{Outcome: outcomeOf(webTriggerAnswers, webTrigger, a.status), Code: webTrigger, Status: a.status,
+		Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
+	return r
+}
+
+var appOutcomes = []Outcome{OK, Conflict, Aborted, Missing, Throttled, Invalid, Unknown, Unsupported, Unmapped}
+
+// retryAfter reads the reset of a quota, in seconds; 0: none was told.
+func retryAfter(a httpAnswer) time.Duration {
+	for _, name := range []string{"Retry-After", "X-Ratelimit-Reset"} {
+		if seconds, err := strconv.ParseFloat(a.header.Get(name), 64); err == nil && seconds > 0 && seconds < 1e6 {
+			return time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return 0
+}
+
+// shorten keeps a message to what a table can hold.
+func shorten(text string) string {
+	const most = 200
+	if r := []rune(strings.ToValidUTF8(text, "?")); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return strings.ToValidUTF8(text, "?")
+}
+
+// list asks the app for a page of the keys that begin with prefix.
+func (s *forgeSession) list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error) {
+	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Prefix: prefix, List: &forgeList{home, prefix, cursor}})
+	if err != nil {
+		return nil, "", err
+	}
+	a, err := s.post(ctx, body)
+	if err != nil {
+		return nil, "", s.target.mask(err)
+	}
+	var page struct {
+		Schema string   `json:"schema"`
+		Keys   []string `json:"keys"`
+		Cursor string   `json:"cursor"`
+	}
+	if a.status != 200 || json.Unmarshal(a.body, &page) != nil || page.Schema != replySchema {
+		return nil, "", s.target.explain(a)
+	}
+	return page.Keys, page.Cursor, nil
+}
+
+// there translates an instant of our clock into one of the clocks there.
+func (f *forge) there(t time.Time) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return t.Add(f.clocks.offset()).Round(0).UTC()
+}
+
+// clocks compares the clocks next to the store with ours: each answer shows that
+// an invocation began after our call, and ended before our return.
+type clocks struct {
+	told      bool
+	low, high time.Duration // bounds of their clock minus ours
+}
+
+// note takes an answer into account; began and ended are in milliseconds since
+// 1970, by their clock.
+func (c *clocks) note(call, ret time.Time, began, ended float64) {
+	at := func(ms float64) time.Time { return time.UnixMicro(int64(ms * 1000)) }
+	low, high := at(ended).Sub(ret.Round(0)), at(began).Sub(call.Round(0))
+	if !c.told {
+		c.told, c.low, c.high = true, low, high
+		return
+	}
+	c.low, c.high = max(c.low, low), min(c.high, high)
+}
+
+// offset is their clock minus ours.
+func (c *clocks) offset() time.Duration { return c.low + (c.high-c.low)/2 }
+
+// uncertainty is how far two of them may be apart: where the bounds cross, they
+// are apart by that much at least.
+func (c *clocks) uncertainty() time.Duration {
+	if c.high < c.low {
+		return c.low - c.high
+	}
+	return c.high - c.low
+}

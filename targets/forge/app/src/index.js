@@ -1,0 +1,64 @@
+// The web trigger: takes one op as contend.op/1 and answers with contend.reply/1.
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { ForgeKvsError, kvs } from '@forge/kvs';
+import { now } from './clock.js';
+import { Refused, parse } from './request.js';
+import { list, perform } from './storage.js';
+
+// Read and found missing by a ping, so that the way to the storage is warm.
+const PING_KEY = 'contend-ping';
+
+// Every error of the package carries the version that is installed.
+const PACKAGE = `@forge/kvs ${new ForgeKvsError('').packageVersion}`;
+
+let cold = true;
+
+export async function run(request) {
+  const received = now();
+  if (!authorized(request.headers)) return { statusCode: 401, headers: {}, body: '' };
+  let asked;
+  try {
+    if (request.method !== 'POST') throw new Refused('the method must be POST');
+    asked = parse(request.body, received);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return answer(400, { error: error.message });
+  }
+  const first = cold;
+  cold = false;
+  if (asked.list) return answer(200, await list(kvs, asked.list));
+  const reply = await perform(kvs, asked.op ?? { kind: 'read', key: PING_KEY }, asked.create ?? 'kvs');
+  return answer(200, {
+    ...(asked.ping ? { storage: reply.outcome } : { reply }),
+    received_ms: received,
+    now_ms: now(),
+    package: PACKAGE,
+    node: process.version,
+    simulated: globalThis.__contend_simulated__ === true,
+    cold: first || undefined,
+  });
+}
+
+function answer(statusCode, body) {
+  return {
+    statusCode,
+    headers: { 'Content-Type': ['application/json'] },
+    body: JSON.stringify({ schema: 'contend.reply/1', ...body }),
+  };
+}
+
+// authorized compares digests, which are of one length, in constant time. An app
+// without a token lets no one in.
+function authorized(headers) {
+  const token = process.env.CONTEND_FORGE_TOKEN;
+  const given = Object.entries(headers ?? {})
+    .filter(([name]) => name.toLowerCase() === 'authorization')
+    .flatMap(([, values]) => values);
+  const same = timingSafeEqual(digest(given.join()), digest(`Bearer ${token}`));
+  return Boolean(token) && same;
+}
+
+function digest(text) {
+  return createHash('sha256').update(text).digest();
+}

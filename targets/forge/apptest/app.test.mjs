@@ -1,0 +1,262 @@
+// What the app sends and how it sorts answers, with the real @forge/kvs on a hook
+// that is played here. Stands in the app's folder when it is run.
+
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { beforeEach, test } from 'node:test';
+
+const compared = [];
+const timingSafeEqual = crypto.timingSafeEqual;
+crypto.timingSafeEqual = (a, b) => {
+  compared.push([a.length, b.length]);
+  return timingSafeEqual(a, b);
+};
+syncBuiltinESMExports(); // before the app imports it
+
+const { run } = await import('./src/index.js');
+const { now, until } = await import('./src/clock.js');
+const { parse } = await import('./src/request.js');
+
+const TOKEN = 'correct horse';
+process.env.CONTEND_FORGE_TOKEN = TOKEN;
+
+let sent, play;
+globalThis.__forge_fetch__ = async (meta, path, init) => {
+  sent.push({ path, ...JSON.parse(init.body) });
+  return play(path);
+};
+const reply = (status, body, headers) => () => new Response(status === 204 ? null : body, { status, headers });
+const refusal = (status, code) => reply(status, JSON.stringify({ code, message: 'because', hint: 'more' }), { 'x-b3-traceid': 'abc123' });
+
+beforeEach(() => {
+  sent = [];
+  play = reply(204);
+});
+
+async function trigger(op, { create = 'kvs', headers = { authorization: [`Bearer ${TOKEN}`] } } = {}) {
+  const body = JSON.stringify({ schema: 'contend.op/1', create, cas: 'transact', prefix: 'contend-', op });
+  const response = await run({ method: 'POST', path: '/', userPath: '', body, headers, queryParameters: {} });
+  return { status: response.statusCode, body: response.body, ...(response.body ? JSON.parse(response.body) : {}) };
+}
+
+const value = { token: 't', version: 1, updated_at: '2026-08-19T10:00:36.381999Z', body: { a: [1] } };
+const attributes = { token: 't', version: 1, updatedAt: 1787133636381, body: { a: [1] } };
+const key = 'contend-k';
+const set = { kind: 'write', key, value };
+const absent = { ...set, if: { guard: 'absent', counter: 0 } };
+const versioned = { ...set, home: 'version', if: { guard: 'version', counter: 0 } };
+const entityName = 'contend-record';
+const ttl = { value: 2, unit: 'SECONDS' };
+const metadata = { metadataFields: ['EXPIRE_TIME'] };
+const transaction = (condition, options) => ({
+  path: '/api/v1/transaction',
+  set: [{ key, value: attributes, entityName, conditions: { and: [{ property: 'version', ...condition }] }, ...(options && { options }) }],
+});
+const equalToZero = { condition: 'EQUAL_TO', values: [0] };
+const notExists = { condition: 'NOT_EXISTS', values: [true] };
+
+const wire = [
+  ['a read', { kind: 'read', key }, 'kvs', { path: '/api/v1/get', key, options: metadata }],
+  ['a read of an entity', { kind: 'read', key, home: 'version' }, 'kvs', { path: '/api/v1/entity/get', entityName, key, options: metadata }],
+  ['a read where creates go to the entity', { kind: 'read', key, home: 'absent' }, 'entity', { path: '/api/v1/entity/get', entityName, key, options: metadata }],
+  ['a delete', { kind: 'delete', key }, 'kvs', { path: '/api/v1/delete', key }],
+  ['a delete of an entity', { kind: 'delete', key }, 'transact', { path: '/api/v1/entity/delete', entityName, key }],
+  ['a blind write', set, 'kvs', { path: '/api/v1/set', key, value }],
+  ['a ttl, rounded up', { ...set, ttl_ms: 1001 }, 'kvs', { path: '/api/v1/set', key, value, options: { ttl } }],
+  ['a create', absent, 'kvs', { path: '/api/v1/set', key, value, options: { keyPolicy: 'FAIL_IF_EXISTS' } }],
+  ['a create with a ttl', { ...absent, ttl_ms: 2000 }, 'kvs', { path: '/api/v1/set', key, value, options: { keyPolicy: 'FAIL_IF_EXISTS', ttl } }],
+  ['a create of a versioned key', { ...absent, home: 'version' }, 'kvs', { path: '/api/v1/entity/set', entityName, key, value: attributes, options: { keyPolicy: 'FAIL_IF_EXISTS' } }],
+  ['a create in the entity', absent, 'entity', { path: '/api/v1/entity/set', entityName, key, value: attributes, options: { keyPolicy: 'FAIL_IF_EXISTS' } }],
+  ['a create by transaction', absent, 'transact', transaction(notExists)],
+  ['a create by transaction with a ttl', { ...absent, ttl_ms: 1500 }, 'transact', transaction(notExists, { ttl })],
+  ['a compare-and-set', versioned, 'kvs', transaction(equalToZero)],
+  ['a compare-and-set with a ttl', { ...versioned, ttl_ms: 1500 }, 'kvs', transaction(equalToZero, { ttl })],
+  ['a compare-and-set where creates go to the entity', { ...versioned, home: 'absent' }, 'entity', transaction(equalToZero)],
+];
+for (const [name, op, create, want] of wire) {
+  test(`the wire: ${name}`, async () => {
+    if (op.kind === 'read') play = refusal(404, 'KEY_NOT_FOUND');
+    const { status, reply } = await trigger(op, { create });
+    assert.deepEqual({ status, outcome: reply.outcome, attempts: reply.attempts }, { status: 200, outcome: op.kind === 'read' ? 'missing' : 'ok', attempts: 1 });
+    assert.deepEqual(sent, [want]);
+  });
+}
+
+const HTML = { 'content-type': 'text/html' };
+const lost = () => {
+  throw Object.assign(new TypeError('fetch failed'), { cause: new Error('read ECONNRESET') });
+};
+const answers = [
+  [refusal(409, 'KEY_CONFLICT'), 'conflict', 'KEY_CONFLICT', 409],
+  [refusal(400, 'CONDITIONAL_CHECK_FAILED'), 'conflict', 'CONDITIONAL_CHECK_FAILED', 400],
+  [refusal(429, 'RATE_LIMIT_EXCEEDED'), 'throttled', 'RATE_LIMIT_EXCEEDED', 429],
+  [refusal(429, 'KEY_CONFLICT'), 'throttled', 'KEY_CONFLICT', 429],
+  [reply(429, 'slow down', HTML), 'throttled', 'UNKNOWN_ERROR', 429],
+  [refusal(400, 'INVALID_TTL'), 'invalid', 'INVALID_TTL', 400],
+  [refusal(400, 'KEY_CONFLICT'), 'invalid', 'KEY_CONFLICT', 400],
+  [refusal(404, 'SCHEMA_NOT_FOUND'), 'invalid', 'SCHEMA_NOT_FOUND', 404],
+  [refusal(422, 'UNPROCESSABLE_ENTITY'), 'invalid', 'UNPROCESSABLE_ENTITY', 422],
+  [refusal(409, 'CONFLICT'), 'unmapped', 'CONFLICT', 409],
+  [refusal(403, 'FORBIDDEN'), 'unmapped', 'FORBIDDEN', 403],
+  [refusal(500, 'INTERNAL_SERVER_ERROR'), 'unknown', 'INTERNAL_SERVER_ERROR', 500],
+  [refusal(503, 'KEY_CONFLICT'), 'unknown', 'KEY_CONFLICT', 503],
+  [reply(502, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 502],
+  [reply(200, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 200],
+  [lost, 'unknown', 'connection', undefined],
+];
+for (const [played, outcome, code, status] of answers) {
+  test(`an answer: ${status} ${code} is ${outcome}, and nothing is sent again`, async () => {
+    play = played;
+    const answer = await trigger(absent);
+    assert.equal(answer.status, 200);
+    const { reply } = answer;
+    assert.deepEqual([reply.outcome, reply.code, reply.status, reply.attempts], [outcome, code, status, 1]);
+    assert.equal(sent.length, 1);
+    assert.ok(reply.server.began_ms <= reply.server.ended_ms);
+    assert.equal(reply.raw.code, status === undefined ? undefined : code);
+  });
+}
+
+test('the error as it came, with its trace', async () => {
+  play = refusal(409, 'KEY_CONFLICT');
+  const { reply } = await trigger(absent);
+  assert.equal(reply.trace, 'abc123');
+  assert.equal(reply.message, 'because');
+  assert.deepEqual(reply.raw, {
+    name: 'ForgeKvsError',
+    message: 'because',
+    code: 'KEY_CONFLICT',
+    responseDetails: { status: 409, statusText: '', traceId: 'abc123', httpMethod: 'POST', httpPath: '/api/v1/set', responseBodyLength: 57 },
+    context: { hint: 'more' },
+  });
+  play = lost;
+  assert.equal((await trigger(absent)).reply.message, 'fetch failed: read ECONNRESET');
+});
+
+test('a value that is none of ours is read without a record', async () => {
+  const strangers = [1, null, 'x', [], {}, { token: 1, version: 1 }, { token: 't', version: 1.5 }];
+  for (const stored of strangers) {
+    play = reply(200, JSON.stringify({ key, value: stored }));
+    const { reply: read } = await trigger({ kind: 'read', key });
+    assert.deepEqual([read.outcome, read.record], ['ok', undefined], JSON.stringify(stored));
+  }
+  play = reply(200, JSON.stringify({ key, value: { token: 't', version: 1, updated_at: 'yesterday', extra: 1 }, expireTime: 'later' }));
+  const { reply: read } = await trigger({ kind: 'read', key });
+  assert.deepEqual([read.record, read.expires], [{ token: 't', version: 1 }, undefined]);
+});
+
+test('a plain key with a version condition is unsupported, and nothing is sent', async () => {
+  const { status, reply } = await trigger({ ...versioned, home: 'absent' });
+  assert.deepEqual([status, reply.outcome, reply.attempts, sent.length], [200, 'unsupported', 0, 0]);
+});
+
+test('without a simulated answer nothing is called simulated', async () => {
+  assert.equal((await trigger(set)).simulated, false);
+});
+
+test('the token is compared in constant time, over digests', async () => {
+  const right = `Bearer ${TOKEN}`;
+  const cases = [
+    [{ Authorization: [right] }, 200],
+    [{ AUTHORIZATION: [right] }, 200],
+    [{ Authorization: [right.slice(0, -1)] }, 401],
+    [{ Authorization: [`${right}x`] }, 401],
+    [{ Authorization: [TOKEN] }, 401],
+    [{ Authorization: [right, right] }, 401],
+    [{}, 401],
+    [undefined, 401],
+  ];
+  for (const [headers, want] of cases) {
+    compared.length = 0;
+    const { status, body } = await trigger(set, { headers: headers ?? null });
+    assert.equal(status, want, JSON.stringify(headers));
+    assert.deepEqual(compared, [[32, 32]], JSON.stringify(headers));
+    if (want === 401) assert.equal(body, '');
+  }
+  assert.equal(sent.length, 2);
+});
+
+test('an app without a token lets no one in', async () => {
+  for (const unset of [() => delete process.env.CONTEND_FORGE_TOKEN, () => (process.env.CONTEND_FORGE_TOKEN = '')]) {
+    unset();
+    try {
+      for (const given of ['Bearer undefined', 'Bearer ', 'Bearer']) {
+        const { status, body } = await trigger(set, { headers: { authorization: [given] } });
+        assert.deepEqual([status, body], [401, ''], given);
+      }
+    } finally {
+      process.env.CONTEND_FORGE_TOKEN = TOKEN;
+    }
+  }
+  assert.equal(sent.length, 0);
+});
+
+test('the clock is fine, and never more than a millisecond from the wall clock', () => {
+  const performanceNow = performance.now;
+  try {
+    for (const shift of [0, -60_000, 60_000, 0.4]) {
+      performance.now = () => performanceNow.call(performance) + shift;
+      let fractions = 0;
+      for (const end = Date.now() + 10; Date.now() < end; ) {
+        const before = Date.now();
+        const time = now();
+        assert.ok(before <= time && time <= Date.now() + 1, `${shift}: ${before} ${time}`);
+        if (!Number.isInteger(time)) fractions++;
+      }
+      assert.ok(fractions > 0, `${shift}: whole milliseconds only`);
+    }
+  } finally {
+    performance.now = performanceNow;
+  }
+});
+
+test('an instant to wait for is rounded up to a millisecond', () => {
+  for (const [not_before, want] of [
+    ['2026-08-19T10:00:36Z', 1787133636000],
+    ['2026-08-19T12:00:36.3+02:00', 1787133636300],
+    ['2026-08-19T10:00:36.381Z', 1787133636381],
+    ['2026-08-19T10:00:36.381000000Z', 1787133636381],
+    ['2026-08-19T10:00:36.381000001Z', 1787133636382],
+    ['2026-08-19T10:00:36.3810Z', 1787133636381],
+    ['2026-08-19T10:00:36.999999999Z', 1787133637000],
+  ]) {
+    const body = JSON.stringify({ schema: 'contend.op/1', create: 'kvs', cas: 'transact', prefix: 'contend-', op: { kind: 'read', key, not_before } });
+    assert.equal(parse(body, 1787133636000).op.notBefore, want, not_before);
+  }
+});
+
+test('a wait never ends early, even where a timer does', async (t) => {
+  const { setTimeout } = globalThis;
+  t.after(() => (globalThis.setTimeout = setTimeout));
+  globalThis.setTimeout = (wake) => setTimeout(wake, 0);
+  for (const ahead of [-1, 0, 0.25, 1, 2, 20, 50.5]) {
+    const instant = now() + ahead;
+    const ended = await until(instant);
+    assert.ok(ended >= instant, `${ended} before ${instant}`);
+  }
+});
+
+async function listing(list) {
+  const body = JSON.stringify({ schema: 'contend.op/1', list });
+  const response = await run({ method: 'POST', headers: { authorization: [`Bearer ${TOKEN}`] }, body });
+  return { status: response.statusCode, ...JSON.parse(response.body) };
+}
+
+test('a list gives the keys with the prefix, of plain keys and of the entity', async () => {
+  const page = { data: [{ key: 'contend-a', value: {} }, { key: 'other-b', value: {} }], cursor: 'next' };
+  play = () => new Response(JSON.stringify(page), { status: 200 });
+  for (const [home, path] of [['absent', '/api/v1/query'], ['version', '/api/v1/entity/query']]) {
+    const { status, keys, cursor } = await listing({ home, prefix: 'contend-', cursor: 'here' });
+    assert.deepEqual({ status, keys, cursor }, { status: 200, keys: ['contend-a'], cursor: 'next' });
+    assert.equal(sent.at(-1).path, path);
+    assert.match(JSON.stringify(sent.at(-1)), /"here"/);
+  }
+});
+
+test('a list outside the prefix is refused and asks nothing', async () => {
+  for (const list of [{ home: 'absent', prefix: 'other-' }, { home: 'absent' }, { home: 'elsewhere', prefix: 'contend-' }, 'all', { home: 'absent', prefix: 'contend-', cursor: 1 }]) {
+    assert.equal((await listing(list)).status, 400);
+  }
+  assert.equal(sent.length, 0);
+});

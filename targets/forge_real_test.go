@@ -1,0 +1,35 @@
+//go:build unix
+
+package targets_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"contend/targets"
+	"contend/targets/forge/apptest"
+	"contend/targets/targettest"
+)
+
+// The promises of a target, kept by the companion app and by the REST form, with
+// every strategy, on the emulator as a server.
+func TestForgeKeepsThePromises(t *testing.T) {
+	url, token := apptest.Host(t)
+	t.Setenv("CONTEND_FORGE_TOKEN", token)
+	for _, base := range []string{"forge+" + url, "forge+rest+" + apptest.Sim(t)} {
+		for _, create := range []string{"kvs", "entity", "transact"} {
+			target, err := targets.Open(base + "?create=" + create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := targettest.Suite(t.Context(), target, targets.Needs{Guards: bothGuards, Sessions: 4, Timeout: 10 * time.Second}); err != nil {
+				t.Errorf("%s?create=%s: %v", base, create, err)
+			}
+			d := target.Describe()
+			if !d.Simulated || strings.Contains(d.URL, "/x1/contend") {
+				t.Errorf("%s: simulated %v, URL %s", base, d.Simulated, d.URL)
+			}
+		}
+	}
+}

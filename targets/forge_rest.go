@@ -1,0 +1,285 @@
+package targets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"contend/targets/forge/emulator"
+)
+
+// forgeRESTPath is where the platform has the REST form of KVS.
+const forgeRESTPath = "/forge/storage/kvs/v1"
+
+func forgeRESTDriver() Driver {
+	return Driver{
+		Name: "forge-rest", Schemes: []string{"forge+rest", "forge+rest+http"},
+		Form:    "forge+rest://HOST[" + forgeRESTPath + "] (forge+rest+http on loopback only); the bearer token is in " + forgeToken,
+		Example: "forge+rest://api.atlassian.com" + forgeRESTPath,
+		Summary: "Forge KVS by its REST form, for those who run a Forge Remote; also contend sim serve.",
+		Parameters: []Parameter{
+			{Name: "create", Default: "kvs", Meaning: "how create-if-absent is done", Values: []Value{
+				{Name: "kvs", Meaning: "set of a plain key with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
+				{Name: "entity", Meaning: "set of an entity with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
+				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
+			casParameter(),
+		},
+		Answers: append(append([]Answer{}, forgeAnswers...), restAnswers...),
+		open:    openForgeREST,
+	}
+}
+
+// restAnswers are what stands between us and the store.
+var restAnswers = []Answer{
+	{Status: 202, Outcome: Unknown, Source: "accepted is not done"},
+	{Status: 301, Outcome: Invalid, Source: "redirects are not followed"},
+	{Status: 302, Outcome: Invalid, Source: "redirects are not followed"},
+	{Status: 307, Outcome: Invalid, Source: "redirects are not followed"},
+	{Status: 308, Outcome: Invalid, Source: "redirects are not followed"},
+	{Status: 401, Outcome: Invalid, Source: "the bearer token is wrong or has run out"},
+	{Status: 403, Outcome: Invalid, Source: "the token lacks the scope storage:app"},
+	{Status: 405, Outcome: Invalid, Source: "RFC 9110"},
+	{Status: 413, Outcome: Invalid, Source: "RFC 9110"},
+	{Status: 424, Outcome: Invalid, Source: "Forge documentation: the app was uninstalled"},
+	{Status: 408, Outcome: Unknown, Source: "the store may have been asked"},
+	{Status: 502, Outcome: Unknown, Source: "the store may have been asked"},
+	{Status: 503, Outcome: Unknown, Source: "the store may have been asked"},
+	{Status: 504, Outcome: Unknown, Source: "the store may have been asked"},
+}
+
+// forgeREST is Forge KVS by its wire protocol.
+type forgeREST struct {
+	url       *url.URL
+	base      *url.URL
+	token     string
+	create    string
+	simulated bool // known after Prepare
+}
+
+func openForgeREST(u *url.URL) (Target, error) {
+	base, token, err := forgeEndpoint(u, "forge+rest+")
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "forge+rest" {
+		base.Scheme = "https"
+	}
+	if base.Path = strings.TrimSuffix(base.Path, "/"); base.Path == "" {
+		base.Path = forgeRESTPath
+	}
+	return &forgeREST{url: u, base: base, token: token, create: forgeRESTDriver().param(u, "create")}, nil
+}
+
+func (f *forgeREST) Describe() Description {
+	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write",
+		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits, Simulated: f.simulated}
+	if f.simulated {
+		d.Notes = append(d.Notes, "simulated: the emulator answers, not the live platform")
+	}
+	return d
+}
+
+// Prepare asks once, for a key that is not there.
+func (f *forgeREST) Prepare(ctx context.Context, _ Needs) error {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), err)
+	}
+	s := &forgeRESTSession{target: f, conn: conn}
+	defer s.Close()
+	a, err := s.post(ctx, "/get", map[string]string{"key": "contend-prepare"})
+	if err != nil {
+		return fmt.Errorf("no answer from %s: %w", Redact(f.url.String()), err)
+	}
+	f.simulated = isSimulated(a)
+	switch r := s.reply(a); {
+	case r.Outcome == Missing, r.Outcome == OK:
+		return nil
+	case a.status == 401 || a.status == 403:
+		return fmt.Errorf("%s refuses the token (%d): %s must hold the token of the x-forge-oauth-system header, with the scopes "+
+			"storage:app and read:app-system-token", Redact(f.url.String()), a.status, forgeToken)
+	default:
+		return fmt.Errorf("%s answers a read with status %d %s %s: is it the address of Forge's storage", Redact(f.url.String()), a.status, r.Code, r.Message)
+	}
+}
+
+func (f *forgeREST) Open(ctx context.Context, _ int) (Session, error) {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s: %w", Redact(f.url.String()), err)
+	}
+	s := &forgeRESTSession{target: f, conn: conn}
+	if r := s.Do(ctx, Op{Kind: Read, Key: "contend-warm-up"}); !r.Outcome.Served() {
+		conn.close()
+		return nil, fmt.Errorf("%s answers the warm-up with %s %s %s", Redact(f.url.String()), r.Outcome, r.Code, r.Message)
+	}
+	return s, nil
+}
+
+func (f *forgeREST) Close() error { return nil }
+
+// Clean lists the keys of both homes, and deletes them one by one.
+func (f *forgeREST) Clean(ctx context.Context, which Selection) (removed int, err error) {
+	if err := f.Prepare(ctx, Needs{}); err != nil {
+		return 0, err
+	}
+	s, err := f.Open(ctx, -1)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	for _, home := range []Guard{IfAbsent, IfVersion} {
+		n, err := cleanListed(ctx, s, home, which, s.(*forgeRESTSession).list)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+type forgeRESTSession struct {
+	target *forgeREST
+	conn   *httpConn
+}
+
+func (s *forgeRESTSession) Close() error { return s.conn.close() }
+
+// restRequest is what the wire protocol takes for a key.
+type restRequest struct {
+	EntityName string          `json:"entityName,omitempty"`
+	Key        string          `json:"key"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	Options    any             `json:"options,omitempty"`
+}
+
+func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
+	if err := ctx.Err(); err != nil {
+		return lost(err, time.Time{})
+	}
+	if s.target.create != "kvs" {
+		op.Home = IfVersion
+	}
+	path, body, refused := s.request(op)
+	if refused != nil {
+		return *refused
+	}
+	a, err := s.post(ctx, path, body)
+	if err != nil {
+		return lost(err, a.sent)
+	}
+	r := s.reply(a)
+	if op.Kind == Read && r.Outcome == OK {
+		var item emulator.Item
+		if err := json.Unmarshal(a.body, &item); err != nil {
+			return Reply{Outcome: Unmapped, Code: "not-json", Status: a.status, Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent}
+		}
+		r = readReply(item, op.Home == IfVersion)
+		r.Attempts, r.Sent = 1, a.sent
+	}
+	if op.Kind == Delete && r.Outcome == Missing {
+		r.Outcome = OK
+	}
+	return r
+}
+
+// request translates an op; refused is the reply to one that the store has no
+// request for.
+func (s *forgeRESTSession) request(op Op) (path string, body any, refused *Reply) {
+	request := restRequest{Key: op.Key}
+	entity := ""
+	if op.Home == IfVersion {
+		entity, request.EntityName = "/entity", entityName
+	}
+	switch op.Kind {
+	case Read:
+		request.Options = withExpiry
+		return entity + "/get", request, nil
+	case Delete:
+		return entity + "/delete", request, nil
+	case Write:
+		w, err := forgeWriteOf(op, s.target.create)
+		switch {
+		case err != nil:
+			return "", nil, &Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
+		case w.unsupported:
+			unsupported := plainKeyHasNoCondition
+			return "", nil, &unsupported
+		case w.transaction != nil:
+			return "/transaction", w.transaction, nil
+		}
+		request.Value, request.Options = w.value, w.options
+		return entity + "/set", request, nil
+	default:
+		return "", nil, &Reply{Outcome: Unsupported, Message: "the REST form has no request of kind " + string(op.Kind)}
+	}
+}
+
+func (s *forgeRESTSession) post(ctx context.Context, path string, body any) (httpAnswer, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return httpAnswer{}, err
+	}
+	return s.conn.post(ctx, path, s.target.token, b)
+}
+
+// reply sorts an answer by its code and status.
+func (s *forgeRESTSession) reply(a httpAnswer) Reply {
+	r := Reply{Status: a.status, Attempts: 1, Sent: a.sent, Trace: traceOf(a)}
+	var problem struct{ Code, Message string }
+	if a.status >= 300 {
+		if json.Unmarshal(a.body, &problem) == nil && problem.Code != "" {
+			r.Code, r.Message, r.Raw = problem.Code, problem.Message, a.body
+		} else {
+			r.Code, r.Message = "UNKNOWN_ERROR", shorten(string(a.body))
+		}
+		r.RetryAfter = retryAfter(a)
+	}
+	if r.Outcome = outcomeOf(forgeAnswers, r.Code, a.status); r.Outcome == Unmapped {
+		r.Outcome = outcomeOf(restAnswers, r.Code, a.status)
+	}
+	return r
+}
+
+func traceOf(a httpAnswer) string {
+	if trace := a.header.Get("X-B3-Traceid"); trace != "" {
+		return trace
+	}
+	return a.header.Get("X-Trace-Id")
+}
+
+// list asks for a page of the keys that begin with prefix; of an entity, of all
+// keys, by the index on its version.
+func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error) {
+	const page = 100
+	path, body := "/query", map[string]any{"limit": page,
+		"where": []map[string]any{{"property": "key", "condition": "BEGINS_WITH", "values": []string{prefix}}}}
+	if home == IfVersion {
+		path, body = "/entity/query", map[string]any{"limit": page, "entityName": entityName, "indexName": "version"}
+	}
+	if cursor != "" {
+		body["after"], body["cursor"] = cursor, cursor
+	}
+	a, err := s.post(ctx, path, body)
+	if err != nil {
+		return nil, "", err
+	}
+	var answer struct {
+		Data   []struct{ Key string }
+		Cursor string
+	}
+	if a.status != 200 {
+		r := s.reply(a)
+		return nil, "", fmt.Errorf("listing the keys: status %d %s %s", a.status, r.Code, r.Message)
+	}
+	if err := json.Unmarshal(a.body, &answer); err != nil {
+		return nil, "", fmt.Errorf("listing the keys: %w", err)
+	}
+	for _, item := range answer.Data {
+		keys = append(keys, item.Key)
+	}
+	return keys, answer.Cursor, nil
+}

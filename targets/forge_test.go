@@ -1,0 +1,244 @@
+package targets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// trigger is a web trigger whose answers to ops a test gives; it answers pings
+// as the companion app does.
+func trigger(t *testing.T, answer http.HandlerFunc) (target *forge, ops *atomic.Int64) {
+	t.Helper()
+	ops = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			w.WriteHeader(401)
+			return
+		}
+		if strings.Contains(string(body), `"ping":true`) {
+			now := time.Now().UnixMilli()
+			fmt.Fprintf(w, `{"schema":"contend.reply/1","received_ms":%d,"now_ms":%d,"storage":"missing","package":"@forge/kvs 1.6.5","node":"v22","simulated":true}`, now, now)
+			return
+		}
+		ops.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv(forgeToken, "secret")
+	opened, err := Open("forge+" + server.URL + "/x1/id-that-is-secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.(*forge), ops
+}
+
+func forgeDo(t *testing.T, f *forge, op Op) Reply {
+	t.Helper()
+	s, err := f.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.Do(t.Context(), op)
+}
+
+var forgeCreate = Op{Kind: Write, Key: "contend-01TEST-r1", If: Condition{Guard: IfAbsent}}
+
+// Every answer that is not the app's is sorted by its status; none is sent again
+// or followed.
+func TestWebTriggerAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   Outcome
+	}{
+		{"wrong token", status(401), Invalid},
+		{"no trigger", status(404), Invalid},
+		{"uninstalled", status(424), Invalid},
+		{"over the quota", status(429), Throttled},
+		{"server error", status(500), Unknown},
+		{"gateway timeout", status(504), Unknown},
+		{"accepted", status(202), Unknown},
+		{"a status that nobody knows", status(418), Unmapped},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) }, Invalid},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, Unknown},
+		{"JSON of another kind", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"ok":true}`) }, Unknown},
+		{"an outcome that nobody knows", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"splendid"}}`)
+		}, Unmapped},
+		{"the app's own words", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"conflict","code":"KEY_CONFLICT","status":409,"attempts":1,"server":{"began_ms":5,"ended_ms":6.5}}}`)
+		}, Conflict},
+		{"the connection ends", func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+		}, Unknown},
+	} {
+		f, ops := trigger(t, c.answer)
+		r := forgeDo(t, f, forgeCreate)
+		if r.Outcome != c.want || r.Attempts != 1 || r.Sent.IsZero() || ops.Load() != 1 {
+			t.Errorf("%s: %s after %d attempts, asked %d times; want %s, once: %+v", c.name, r.Outcome, r.Attempts, ops.Load(), c.want, r)
+		}
+		if strings.Contains(r.Message, "id-that-is-secret") || strings.Contains(r.Message, "Bearer") {
+			t.Errorf("%s: the message tells a secret: %s", c.name, r.Message)
+		}
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func TestWebTriggerQuotaReset(t *testing.T) {
+	f, _ := trigger(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Ratelimit-Reset", "17")
+		w.WriteHeader(429)
+	})
+	if r := forgeDo(t, f, forgeCreate); r.RetryAfter != 17*time.Second {
+		t.Errorf("retry after %s, want 17s", r.RetryAfter)
+	}
+}
+
+// What cannot work is refused with what to do, before a contender is let go.
+func TestWebTriggerThatCannotBeUsed(t *testing.T) {
+	for code, want := range map[int]string{401: "refuses the token", 404: "no such web trigger", 424: "not installed", 429: "quota", 200: "not as the companion app", 500: "forge logs"} {
+		server := httptest.NewServer(status(code))
+		defer server.Close()
+		t.Setenv(forgeToken, "secret")
+		target, err := Open("forge+" + server.URL + "/x1/id-that-is-secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = target.Prepare(t.Context(), Needs{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "id-that-is-secret") {
+			t.Errorf("%d: %v, want %q", code, err, want)
+		}
+	}
+}
+
+func TestForgeURLs(t *testing.T) {
+	for raw, want := range map[string]string{
+		"forge+http://example.com/x1/id":          "only a loopback address",
+		"forge+https://me:pw@example.com/x1/id":   "no token or password belongs into the URL",
+		"forge+https://example.com":               "path of the web trigger is missing",
+		"forge+https:///x1/id":                    "host is missing",
+		"forge+rest+http://example.com/":          "only a loopback address",
+		"forge+https://example.com/x1/id?cas=lua": "is not one of transact",
+	} {
+		t.Setenv(forgeToken, "secret")
+		if _, err := Open(raw); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	t.Setenv(forgeToken, "")
+	if _, err := Open("forge+https://example.com/x1/id"); err == nil || !strings.Contains(err.Error(), forgeToken+" is not set") {
+		t.Errorf("without a token: %v", err)
+	}
+	if got := Redact("forge+https://example.com/x1/id?create=kvs"); got != "forge+https://example.com/x1/xxxxx?create=kvs" {
+		t.Errorf("the address of a web trigger is shown: %s", got)
+	}
+}
+
+// The instant that contenders wait for is told in the clock of the app.
+func TestNotBeforeIsTold(t *testing.T) {
+	told := make(chan Op, 1)
+	f, _ := trigger(t, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var envelope forgeEnvelope
+		if err := json.NewDecoder(r.Body).Decode(&envelope); err == nil && envelope.Op != nil {
+			told <- *envelope.Op
+		}
+		fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"ok"}}`)
+	}))
+	defer server.Close()
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.clocks = clocks{told: true, low: 59 * time.Minute, high: 61 * time.Minute}
+	op := forgeCreate
+	op.NotBefore = time.Now().Add(time.Second)
+	(&forgeSession{target: f, conn: dialFor(t, base)}).Do(t.Context(), op)
+	if got := <-told; !got.NotBefore.Equal(op.NotBefore.Add(time.Hour).Round(0)) {
+		t.Errorf("told %s for our %s; their clock is an hour ahead", got.NotBefore, op.NotBefore)
+	}
+}
+
+func dialFor(t *testing.T, base *url.URL) *httpConn {
+	t.Helper()
+	conn, err := dialHTTP(context.Background(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.close() })
+	return conn
+}
+
+// The clocks are known as well as the fastest answers allow, and not better than
+// they contradict each other.
+func TestClocks(t *testing.T) {
+	at := time.UnixMilli(1_000_000)
+	note := func(c *clocks, rtt, ahead time.Duration) {
+		// The invocation takes no time, in the middle of the round trip.
+		now := float64(at.Add(rtt/2+ahead).UnixMicro()) / 1000
+		c.note(at, at.Add(rtt), now, now)
+	}
+	var c clocks
+	note(&c, 2*time.Second, 5*time.Second)
+	if c.offset() != 5*time.Second || c.uncertainty() != 2*time.Second {
+		t.Errorf("one slow answer: offset %s ± %s", c.offset(), c.uncertainty())
+	}
+	note(&c, 100*time.Millisecond, 5*time.Second)
+	if c.offset() != 5*time.Second || c.uncertainty() != 100*time.Millisecond {
+		t.Errorf("and a fast one: offset %s ± %s", c.offset(), c.uncertainty())
+	}
+	note(&c, 100*time.Millisecond, 6*time.Second)
+	if c.uncertainty() < 800*time.Millisecond {
+		t.Errorf("two clocks a second apart: ± %s", c.uncertainty())
+	}
+}
+
+// An app whose storage fails is not contended for.
+func TestWebTriggerWithoutStorage(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"schema":"contend.reply/1","storage":"unknown"}`)
+	}))
+	defer server.Close()
+	t.Setenv(forgeToken, "secret")
+	target, err := Open("forge+" + server.URL + "/x1/id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Prepare(t.Context(), Needs{}); err == nil || !strings.Contains(err.Error(), "cannot reach its storage") {
+		t.Error(err)
+	}
+}
+
+// Idle connections that the server closed are opened anew, and nothing is sent
+// twice.
+func TestIdleConnectionIsOpenedAnew(t *testing.T) {
+	f, ops := trigger(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"ok","attempts":1}}`)
+	})
+	s, err := f.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 3 {
+		if r := s.Do(t.Context(), forgeCreate); r.Outcome != OK || ops.Load() != int64(i+1) {
+			t.Errorf("request %d: %+v, asked %d times", i+1, r, ops.Load())
+		}
+	}
+}

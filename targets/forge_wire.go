@@ -1,0 +1,127 @@
+package targets
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"contend/targets/forge/emulator"
+)
+
+const forgeFacts = "Locking in Forge KVS, August 2026"
+
+var forgeAnswers = []Answer{
+	{Status: 200, Outcome: OK, Source: "@forge/kvs 1.6.5"},
+	{Status: 204, Outcome: OK, Source: "@forge/kvs 1.6.5"},
+	{Code: "KEY_NOT_FOUND", Status: 404, Outcome: Missing, Source: "@forge/kvs 1.6.5"},
+	{Code: "KEY_CONFLICT", Status: 409, Outcome: Conflict, Source: forgeFacts},
+	{Code: "CONDITIONAL_CHECK_FAILED", Status: 400, Outcome: Conflict, Source: forgeFacts},
+	{Status: 429, Outcome: Throttled, Source: "Forge quota documentation"},
+	{Status: 500, Outcome: Unknown, Source: "@forge/kvs 1.6.5; a server error says nothing of the write"},
+	{Status: 400, Outcome: Invalid, Source: forgeFacts},
+	{Status: 404, Outcome: Invalid, Source: forgeFacts},
+	{Status: 422, Outcome: Invalid, Source: forgeFacts},
+}
+
+// entityName is the custom entity that records under a version live in.
+const entityName = "contend-record"
+
+// withExpiry is how every read asks.
+var withExpiry = emulator.GetOptions{MetadataFields: []string{"EXPIRE_TIME"}}
+
+// plainKeyHasNoCondition answers a version condition on a plain key: the builder
+// of @forge/kvs takes conditions for entities alone.
+var plainKeyHasNoCondition = Reply{Outcome: Unsupported, Message: "a plain key of Forge KVS cannot carry a condition; an entity can"}
+
+// forgeWrite is a Write in the terms of Forge KVS.
+type forgeWrite struct {
+	entity      bool
+	value       json.RawMessage
+	options     emulator.SetOptions
+	transaction *emulator.Transaction // set instead of a single write
+	unsupported bool
+}
+
+// forgeWriteOf translates. create is the strategy of create-if-absent: kvs (a set
+// with a key policy, of a plain key or of an entity where that is the key's
+// home) or transact (a transaction on condition that there is no version).
+func forgeWriteOf(op Op, create string) (forgeWrite, error) {
+	w := forgeWrite{entity: op.Home == IfVersion}
+	var content any = op.Value
+	if w.entity {
+		content = entityOf(op.Value)
+	}
+	var err error
+	if w.value, err = json.Marshal(content); err != nil {
+		return w, err
+	}
+	if op.TTL > 0 {
+		// The platform counts whole seconds; a part of one is rounded up.
+		seconds := (op.TTL + time.Second - 1) / time.Second
+		w.options.TTL = &emulator.TTL{Value: json.Number(strconv.FormatInt(int64(seconds), 10)), Unit: "SECONDS"}
+	}
+	switch {
+	case op.If.Guard == IfVersion && !w.entity:
+		w.unsupported = true
+	case op.If.Guard == IfVersion:
+		counter := json.RawMessage(strconv.FormatInt(op.If.Counter, 10))
+		w.transact(op.Key, emulator.Condition{Property: "version", Condition: "EQUAL_TO", Values: []json.RawMessage{counter}})
+	case op.If.Guard == IfAbsent && create == "transact":
+		w.transact(op.Key, emulator.Condition{Property: "version", Condition: "NOT_EXISTS", Values: []json.RawMessage{json.RawMessage("true")}})
+	case op.If.Guard == IfAbsent:
+		w.options.KeyPolicy = "FAIL_IF_EXISTS"
+	}
+	return w, nil
+}
+
+func (w *forgeWrite) transact(key string, c emulator.Condition) {
+	w.transaction = &emulator.Transaction{Set: []emulator.TransactionItem{{Key: key, Value: w.value, EntityName: entityName,
+		Options: &w.options, Conditions: &emulator.Conditions{And: []emulator.Condition{c}}}}}
+}
+
+// forgeEntity is Record with the attribute types that Forge has: an integer is 32
+// bits wide, so times are floats of milliseconds.
+type forgeEntity struct {
+	Token     string          `json:"token"`
+	Version   int64           `json:"version"`
+	UpdatedAt int64           `json:"updatedAt,omitempty"`
+	ExpiresAt int64           `json:"expiresAt,omitempty"`
+	Body      json.RawMessage `json:"body,omitempty"`
+}
+
+func entityOf(r Record) forgeEntity {
+	return forgeEntity{r.Token, r.Version, milliseconds(r.UpdatedAt), milliseconds(r.ExpiresAt), r.Body}
+}
+
+func milliseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds).UTC()
+}
+
+// readReply leaves the Record empty where the value is none of ours.
+func readReply(item emulator.Item, entity bool) Reply {
+	r := Reply{Outcome: OK, Status: 200}
+	if item.ExpireTime != nil {
+		r.Expires, _ = time.Parse(time.RFC3339, *item.ExpireTime)
+	}
+	if !entity {
+		if json.Unmarshal(item.Value, &r.Record) != nil {
+			r.Record = Record{}
+		}
+		return r
+	}
+	var e forgeEntity
+	if json.Unmarshal(item.Value, &e) == nil {
+		r.Record = Record{e.Token, e.Version, timeOf(e.UpdatedAt), timeOf(e.ExpiresAt), e.Body}
+	}
+	return r
+}
