@@ -70,7 +70,9 @@ func TestWebTriggerAnswers(t *testing.T) {
 		{"gateway timeout", status(504), Unknown},
 		{"accepted", status(202), Unknown},
 		{"a status that nobody knows", status(418), Unmapped},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) }, Invalid},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, Invalid},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, Unknown},
 		{"JSON of another kind", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"ok":true}`) }, Unknown},
 		{"an outcome that nobody knows", func(w http.ResponseWriter, _ *http.Request) {
