@@ -7,25 +7,10 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"contend/targets/forge/emulator"
 )
-
-// Published figures of the live platform, 12 contenders: fastest, median,
-// slowest ("Locking in Forge KVS", August 2026). That a read takes as long as a
-// set is an assumption.
-var (
-	publishedSet         = spread{37 * time.Millisecond, 52 * time.Millisecond, 93 * time.Millisecond}
-	publishedTransaction = spread{212 * time.Millisecond, 239 * time.Millisecond, 319 * time.Millisecond}
-)
-
-// publishedSweep brackets the one published observation of an expired key: still
-// blocking at 8m35s past its expiry, gone at 18m37s. That the delay is uniform
-// in it is an assumption.
-const publishedSweep = "8m35s..18m37s"
 
 func simDriver() Driver {
 	return Driver{
@@ -40,7 +25,7 @@ func simDriver() Driver {
 				{Name: "transact", Meaning: "a transaction with a condition on an entity's version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
 			{Name: "latency", Default: "published", Meaning: "of each request: a duration, a range A..B, or published: " +
 				"37–93 ms for a set and, as an assumption, for a read and a delete; 212–319 ms for a transaction"},
-			{Name: "sweep", Default: publishedSweep, Meaning: "how long after its expiry a key is swept: a duration, a range A..B, or never; " +
+			{Name: "sweep", Default: emulator.PublishedSweep, Meaning: "how long after its expiry a key is swept: a duration, a range A..B, or never; " +
 				"the default is the one published observation, and that it is uniform is an assumption"},
 			{Name: "seed", Default: "random", Meaning: "of the latencies and sweeps, a whole number"},
 			{Name: "fault", Default: "", Meaning: "a fault planted in the store, to see that contend sees it", Values: faultValues()},
@@ -51,80 +36,41 @@ func simDriver() Driver {
 }
 
 type sim struct {
-	url      string
-	store    *emulator.Store
-	set      spread
-	transact spread
-	fault    *fault
-
-	mu     sync.Mutex
-	random *rand.Rand
+	url     string
+	store   *emulator.Store
+	latency *emulator.Latency
+	fault   *fault
 }
 
 func openSim(u *url.URL) (Target, error) {
 	if u.Host != "" || u.Path != "" || u.Opaque != "" {
 		return nil, usagef("target %q: nothing can stand between sim: and ?; the form is %s", u, simDriver().Form)
 	}
-	s := &sim{url: u.String(), set: publishedSet, transact: publishedTransaction}
+	s := &sim{url: u.String()}
 	param := func(name string) string { return simDriver().param(u, name) }
-	if text := param("latency"); text != "published" {
-		latency, err := parseSpread(text)
-		if err != nil {
-			return nil, usagef("target %q: latency=%q: %v, or published", u, text, err)
-		}
-		s.set, s.transact = latency, latency
-	}
-	sweep := spread{-1, -1, -1}
-	if text := param("sweep"); text != "never" {
-		var err error
-		if sweep, err = parseSpread(text); err != nil {
-			return nil, usagef("target %q: sweep=%q: %v, or never", u, text, err)
-		}
-	}
-	seed := rand.Uint64()
+	seed, err := rand.Uint64(), error(nil)
 	if text := param("seed"); text != "random" {
-		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return nil, usagef("target %q: seed=%q is not a whole number", u, text)
 		}
 	}
-	s.random = rand.New(rand.NewPCG(seed, 1))
-	sweeps := rand.New(rand.NewPCG(seed, 2))
+	if s.latency, err = emulator.NewLatency(param("latency"), seed); err != nil {
+		return nil, usagef("target %q: latency=%q: %v", u, param("latency"), err)
+	}
+	sweep, err := emulator.Sweeper(param("sweep"), seed)
+	if err != nil {
+		return nil, usagef("target %q: sweep=%q: %v", u, param("sweep"), err)
+	}
 	s.store = emulator.New(emulator.Options{
 		Entities: map[string]emulator.Entity{entityName: {Attributes: map[string]emulator.Type{
 			"token": emulator.String, "version": emulator.Integer, "updatedAt": emulator.Float,
 			"expiresAt": emulator.Float, "body": emulator.Any}}},
-		Sweep: func() time.Duration { return sweep.at(sweeps.Float64()) },
+		Sweep: sweep,
 	})
-	var err error
 	if s.fault, err = parseFault(param("fault")); err != nil {
 		return nil, usagef("target %q: %v", u, err)
 	}
 	return s, nil
-}
-
-// spread is a distribution of durations: half of them lie between fastest and
-// median, half between median and slowest, evenly.
-type spread struct{ fastest, median, slowest time.Duration }
-
-func (s spread) at(quantile float64) time.Duration {
-	if quantile < 0.5 {
-		return s.fastest + time.Duration(2*quantile*float64(s.median-s.fastest))
-	}
-	return s.median + time.Duration((2*quantile-1)*float64(s.slowest-s.median))
-}
-
-func parseSpread(text string) (spread, error) {
-	low, high, ranged := strings.Cut(text, "..")
-	if !ranged {
-		high = low
-	}
-	a, errA := time.ParseDuration(low)
-	b, errB := time.ParseDuration(high)
-	if errA != nil || errB != nil || a < 0 || b < a {
-		return spread{}, errors.New("needs a duration such as 50ms or 0, or a range such as 40ms..90ms")
-	}
-	return spread{a, a + (b-a)/2, b}, nil
 }
 
 func (s *sim) Describe() Description {
@@ -152,33 +98,16 @@ func (s *sim) Clean(context.Context, Selection) (int, error) { return 0, nil }
 
 func (s *sim) Close() error { return nil }
 
-// draw gives the latency of one request and the share of it that passes before
-// the store acts.
-func (s *sim) draw(of spread) (before, after time.Duration) {
-	if of.slowest == 0 {
-		return 0, 0
-	}
-	s.mu.Lock()
-	total, share := of.at(s.random.Float64()), s.random.Float64()
-	s.mu.Unlock()
-	before = time.Duration(share * float64(total))
-	return before, total - before
-}
-
 type simSession struct{ sim *sim }
 
 func (s *simSession) Close() error { return nil }
 
 func (s *simSession) Do(ctx context.Context, op Op) Reply {
-	of := s.sim.set
-	if op.If.Guard == IfVersion {
-		of = s.sim.transact
-	}
 	sent := time.Now()
 	if err := ctx.Err(); err != nil {
 		return lost(err, time.Time{})
 	}
-	before, after := s.sim.draw(of)
+	before, after := s.sim.latency.Draw(op.If.Guard == IfVersion)
 	if err := sleep(ctx, before); err != nil {
 		return lost(err, sent)
 	}

@@ -44,6 +44,8 @@ GRANT ALL ON *.* TO contend;
 	data := filepath.Join(dir, "data")
 	as := func(command *exec.Cmd) *exec.Cmd {
 		command.Dir = dir
+		// Its own, since the test's may be closed to this user.
+		command.Env = append(os.Environ(), "TMPDIR="+dir)
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 		return command
 	}
