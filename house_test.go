@@ -34,6 +34,7 @@ var homes = map[string]string{
 	"github.com/anishathalye/porcupine":       "scenarios",
 	"golang.org/x/sync":                       "runner",
 	"github.com/jackc/pgx":                    "targets",
+	"github.com/go-sql-driver/mysql":          "targets",
 	"github.com/redis/go-redis":               "targets",
 }
 
