@@ -266,7 +266,7 @@ type redisConn struct {
 	handedOut, closed atomic.Bool
 }
 
-var errSessionClosed = errors.New("the connection of this session is closed")
+var errSessionClosed = errors.New("the session's connection is closed")
 
 func (c *redisConn) dial(context.Context, string, string) (net.Conn, error) {
 	if c.handedOut.Swap(true) {
