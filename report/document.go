@@ -261,7 +261,7 @@ func (r Result) contestBlock() block {
 	if c.Closest != nil {
 		closest = (*c.Closest).String()
 	}
-	sentBy := c.Skew.Method
+	sentBy := map[string]string{"kernel-write": "at the kernel's write", "call": "at the call"}[c.Skew.Method]
 	if r.Target.Relayed {
 		sentBy = "next to the store, ± " + r.Target.Uncertainty.Round(10*time.Microsecond).String()
 	}
@@ -294,14 +294,10 @@ func (r Result) contestBlock() block {
 		controls = []string{"none were made"}
 	}
 	if len(c.Uncounted) > 0 {
-		var whys []string
-		for _, u := range c.Uncounted {
-			whys = append(whys, fmt.Sprintf("%d %s", u.Rounds, u.Why))
-		}
 		need := r.Params.Thresholds
 		b.text = append(b.text, fmt.Sprintf("Not contended (a round needs %s in flight at once, %s sent before the winner's reply, "+
 			"%s writing during its write, and at most %s in trouble): %s.", percent(need.InFlight), percent(need.WinnerOverlap),
-			percent(need.GuardContention), percent(need.Troubled), strings.Join(whys, "; ")))
+			percent(need.GuardContention), percent(need.Troubled), scenarios.UncountedText(c.Uncounted)))
 	}
 	b.text = append(b.text, "Controls: "+strings.Join(controls, ", ")+".")
 	return b
@@ -320,19 +316,22 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 		where = "the " + v.Control + " control"
 	}
 	b := block{heading: fmt.Sprintf("Witness of %s, %s: %s", v.Kind, where, v.Detail),
-		table: table{header: []string{"who", "request", "call ms", "return ms", "outcome", "code", "status", "version", "token …"},
-			right: []bool{false, false, true, true, false, false, true, true, false}}}
+		table: table{header: []string{"who", "request", "call ms", "return ms", "reply", "version", "token …"},
+			right: []bool{false, false, true, true, false, true, false}}}
 	begin := r.Params.KeyPrefix + r.Run + "-"
 	for _, w := range v.Witness {
-		status, returned := dash, dash
+		returned, reply := dash, string(w.Outcome)
+		if w.Code != "" {
+			reply += " " + w.Code
+		}
 		if w.Status != 0 {
-			status = fmt.Sprint(w.Status)
+			reply += fmt.Sprintf(" %d", w.Status)
 		}
 		if w.Return < math.MaxInt64 {
 			returned = fmt.Sprintf("%.3f", float64(w.Return)/1e6)
 		}
 		b.table.rows = append(b.table.rows, []string{w.Who, w.Request, fmt.Sprintf("%.3f", float64(w.Call)/1e6), returned,
-			string(w.Outcome), orDash(w.Code), status, fmt.Sprint(w.Version), orDash(strings.TrimPrefix(w.Token, begin))})
+			reply, fmt.Sprint(w.Version), orDash(strings.TrimPrefix(w.Token, begin))})
 	}
 	b.text = append(b.text, "Times since the start of the run. Every token begins with "+begin)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {

@@ -84,11 +84,20 @@ func TestTableKeepsToItsWidth(t *testing.T) {
 		resultOf(t, "version-cas", "sim:?latency=40ms&fault=throttle=0.5", nil),
 		awkward(t),
 	} {
-		text := render(t, "table", r)
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\n")
-			if n := len([]rune(line)); n > widestScreen || strings.HasSuffix(line, " ") || strings.Contains(line, "\x1b") {
-				t.Errorf("a line of %d columns, %q", n, line)
+		for _, columns := range []int{0, 200, 100, 80} {
+			var b bytes.Buffer
+			if err := writeTerminal(&b, r, Screen{Width: columns}); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				line = strings.TrimRight(line, "\n")
+				most := widestScreen
+				if columns == 80 {
+					most = 80
+				}
+				if n := len([]rune(line)); n > most || strings.HasSuffix(line, " ") || strings.Contains(line, "\x1b") {
+					t.Errorf("on %d columns a line of %d, %q", columns, n, line)
+				}
 			}
 		}
 	}

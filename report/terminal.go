@@ -103,7 +103,7 @@ func wrapTo(text string, width int, indent string) []string {
 const separator = len(" | ")
 
 // narrowest is the least that a column is squeezed to.
-const narrowest = 8
+const narrowest = 6
 
 // fit wraps the cells so that the table keeps to the columns of the screen: the
 // widest columns give way.

@@ -30,14 +30,15 @@ type Evidence struct {
 }
 
 // trouble names what most of the troubled have, and what would mend it.
-func (e *Evidence) trouble() string {
+func (e *Evidence) trouble() reason {
+	const too = "had too many contenders "
 	switch other := e.Troubled - e.Unknown - e.Throttled; {
 	case e.Throttled >= e.Unknown && e.Throttled >= other:
-		return "throttled (lower --rate)"
+		return reason{too + "throttled", "lower --rate"}
 	case e.Unknown >= other:
-		return "without a certain answer (raise --timeout)"
+		return reason{too + "without a certain answer", "raise --timeout"}
 	default:
-		return "refused as invalid, or not sent (their codes tell why)"
+		return reason{too + "refused as invalid, or not sent", "their codes tell why"}
 	}
 }
 

@@ -49,10 +49,28 @@ type Contention struct {
 	Uncounted []Uncounted `json:"not_contended"`
 }
 
-// Uncounted is one reason, and how many rounds it holds for.
+// Uncounted is one reason, how many rounds it holds for, and what would mend it;
+// "": nothing that a flag could.
 type Uncounted struct {
 	Why    string `json:"why"`
 	Rounds int    `json:"rounds"`
+	Mend   string `json:"mend,omitempty"`
+}
+
+// UncountedText tells the reasons, each what would mend it once.
+func UncountedText(all []Uncounted) string {
+	var whys, mends []string
+	for _, u := range all {
+		whys = append(whys, fmt.Sprintf("%d %s", u.Rounds, u.Why))
+		if u.Mend != "" && !slices.Contains(mends, u.Mend) {
+			mends = append(mends, u.Mend)
+		}
+	}
+	text := strings.Join(whys, "; ")
+	if len(mends) > 0 {
+		text += " (" + strings.Join(mends, "; ") + ")"
+	}
+	return text
 }
 
 // Skew is the time from the first request sent to the last, over the rounds.
@@ -191,14 +209,14 @@ type tally struct {
 	stale      int
 	indefinite int
 	contended  int
-	why        map[string]int // why rounds do not count
+	why        map[reason]int // why rounds do not count
 	unmapped   int
 }
 
 // Conclude rules every round and says what the run shows. stopped is why the
 // run ended early, "" where it did not.
 func (j *Judge) Conclude(stopped string) Judgement {
-	t := tally{why: make(map[string]int)}
+	t := tally{why: make(map[reason]int)}
 	out := Judgement{Controls: j.controls}
 	for _, f := range j.findings {
 		r := j.terms.Scenario.Rule(f)
@@ -261,7 +279,7 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	if why := uncontended(f, r, terms); why != "" {
+	if why := uncontended(f, r, terms); why != (reason{}) {
 		t.why[why]++
 	} else {
 		t.contended++
@@ -272,7 +290,7 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 func (t *tally) uncounted() []Uncounted {
 	all := []Uncounted{}
 	for why, n := range t.why {
-		all = append(all, Uncounted{why, n})
+		all = append(all, Uncounted{why.why, n, why.mend})
 	}
 	slices.SortFunc(all, func(a, b Uncounted) int {
 		return cmp.Or(b.Rounds-a.Rounds, strings.Compare(a.Why, b.Why))
@@ -280,8 +298,11 @@ func (t *tally) uncounted() []Uncounted {
 	return all
 }
 
-// uncontended says why a round does not count; "" where it does.
-func uncontended(f *Finding, r *Ruling, terms Terms) string {
+// reason is why a round does not count, and what would mend it.
+type reason struct{ why, mend string }
+
+// uncontended says why a round does not count; the zero reason where it does.
+func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 	e := &f.Evidence
 	n, needed := float64(e.Contenders), terms.Thresholds
 	closer := "lower --contenders: from here so many cannot be let go close enough together for so fast a store"
@@ -290,33 +311,33 @@ func uncontended(f *Finding, r *Ruling, terms Terms) string {
 	}
 	switch {
 	case f.Unseeded:
-		return "could not be seeded"
+		return reason{"could not be seeded", ""}
 	case r.Void:
-		return "had a foreign writer on its key (stop it, or choose another --key-prefix)"
+		return reason{"had a foreign writer on its key", "stop it, or choose another --key-prefix"}
 	case r.Unread:
-		return "could not be read back"
+		return reason{"could not be read back", ""}
 	case r.Indefinite:
-		return "had a request that went out more than once"
+		return reason{"had a request that went out more than once", "switch the client's retries off"}
 	case r.StaleRead:
-		return "had a read-back that contradicts the late read"
+		return reason{"had a read-back that contradicts the late read", ""}
 	case e.Contenders < 2:
-		return "had a single contender (raise --contenders)"
+		return reason{"had a single contender", "raise --contenders"}
 	case float64(e.Troubled-r.Settled) > needed.Troubled*n:
-		return "had too many contenders " + e.trouble()
+		return e.trouble()
 	case r.Unsettled > 0 && !terms.CountsWrites:
-		return "had an unknown outcome that the read-back could not settle (raise --timeout or --settle)"
+		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}
 	case e.Untold:
-		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long"
+		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
 	case e.WinnerOverlap < 0:
-		return "had no winner"
+		return reason{"had no winner", ""}
 	case float64(e.MaxInFlight) < needed.InFlight*n:
-		return "had too few requests in flight at once (" + closer + ")"
+		return reason{"had too few requests in flight at once", closer}
 	case e.WinnerOverlap < needed.WinnerOverlap:
-		return "had a winner that was served before most others were sent (" + closer + ")"
+		return reason{"had a winner that was served before most others were sent", closer}
 	case e.GuardContention < needed.GuardContention:
-		return "had too few writes under way together with the winner's (" + closer + ")"
+		return reason{"had too few writes under way together with the winner's", closer}
 	default:
-		return ""
+		return reason{}
 	}
 }
 

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"strings"
 )
 
 // verdict goes in this order: violated by what is definite, whether or not
@@ -88,9 +87,5 @@ func (j *Judge) tooFewContended(t *tally) string {
 	if j.enoughContended(t) {
 		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
 	}
-	var texts []string
-	for _, u := range t.uncounted() {
-		texts = append(texts, fmt.Sprintf("%d %s", u.Rounds, u.Why))
-	}
-	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, strings.Join(texts, "; "))
+	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, UncountedText(t.uncounted()))
 }
