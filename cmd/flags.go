@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
 func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
 	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
-		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, Limits: d.Limits, ValueSize: f.valueSize,
+		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, ValueSize: f.valueSize,
 		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
 	if twin != nil {
 		p.Twin = twin
@@ -172,6 +173,12 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 	}
 	if f.settle == 0 {
 		p.Settle = f.timeout
+	}
+	p.Limits = slices.Clone(d.Limits)
+	for i := range p.Limits {
+		if p.Limits[i].Units {
+			p.Limits[i].Requests /= float64(d.Units(f.valueSize))
+		}
 	}
 	if f.rate > 0 {
 		p.Limits = []targets.Limit{{Requests: f.rate, Per: time.Second}}
@@ -203,8 +210,10 @@ func (f *scenarioFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Des
 	if p.Twin == nil || p.SkipControls {
 		controlRounds = 0
 	}
+	target := report.TargetOf(d)
+	target.UnitsEach = d.Units(p.ValueSize)
 	return report.Front{Run: p.Run, Tool: report.Tool{Version: version(), Go: runtime.Version()}, Command: command,
-		Scenario: s.Info().Name, Labels: labels, Target: report.TargetOf(d), Started: time.Now().UTC(),
+		Scenario: s.Info().Name, Labels: labels, Target: target, Started: time.Now().UTC(),
 		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Params: report.Params{Contenders: p.Contenders, Rounds: p.Rounds, Duration: p.Duration, Timeout: p.Timeout, Settle: p.Settle,
 			Stagger: p.Stagger, Release: "gate", Rate: f.rate, Limits: report.LimitsOf(p.Limits), Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,

@@ -236,3 +236,16 @@ func TestServerDiesInMidRun(t *testing.T) {
 		})
 	}
 }
+
+// What a dry run tells is what a run sends to a store that answers everything.
+func TestDryRunTellsWhatIsSent(t *testing.T) {
+	for _, url := range []string{targettest.Redis(t), "sim:?latency=0"} {
+		for _, s := range scenarios.All() {
+			_, plan, _ := contend(t, s.Info().Name, "-t", url, "-r", "7", "-n", "5", "--dry-run")
+			_, r := resultOf(t, s.Info().Name, "-t", url, "-r", "7", "-n", "5")
+			if want := fmt.Sprintf("  requests     %d: ", r.Requests); !strings.Contains(plan, want) {
+				t.Errorf("%s on %s: %d requests were sent, the plan says\n%s", s.Info().Name, url, r.Requests, plan)
+			}
+		}
+	}
+}

@@ -95,7 +95,7 @@ func preparing(err error) error {
 
 // warnOfDuration tells when a target's limits make a run long.
 func warnOfDuration(w io.Writer, p runner.Plan, d targets.Description) {
-	if least := runner.Duration(p.Limits, p.Cost(d.Volatile).Total()); least > 0 {
+	if least := runner.Duration(p.Limits, p.Cost(d).Total()); least > 0 {
 		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(p.Limits), least.Round(time.Second))
 	}
 }
@@ -103,7 +103,7 @@ func warnOfDuration(w io.Writer, p runner.Plan, d targets.Description) {
 func limitText(limits []targets.Limit) string {
 	var texts []string
 	for _, l := range limits {
-		texts = append(texts, fmt.Sprintf("%g requests in %s", l.Requests, l.Per))
+		texts = append(texts, fmt.Sprintf("%.4g requests in %s", l.Requests, l.Per))
 	}
 	return strings.Join(texts, " and ")
 }
@@ -257,7 +257,7 @@ func (f *recordFile) close() {
 
 // printPlan is --dry-run.
 func printPlan(w io.Writer, s scenarios.Scenario, p runner.Plan, d targets.Description) error {
-	cost := p.Cost(d.Volatile)
+	cost := p.Cost(d)
 	var b strings.Builder
 	line := func(name, format string, a ...any) {
 		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
@@ -268,14 +268,21 @@ func printPlan(w io.Writer, s scenarios.Scenario, p runner.Plan, d targets.Descr
 	total := cost.Total()
 	if p.Rounds == 0 {
 		line("rounds", "as many as fit in %s", p.Duration)
-		line("requests", "%d for the controls, then %d a round and %d a round at the end", cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
+		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
 	} else {
 		line("rounds", "%d", p.Rounds)
-		line("requests", "%d: controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, cost.Controls,
+		line("requests", "%d: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, cost.WarmUp, cost.Controls,
 			p.Rounds, cost.EachRound, cost.Late, cost.Clean)
 		line("keys", "%d, all beginning with %s%s-", cost.Keys, p.Prefix, p.Run)
 	}
-	line("quota units", "– (none are documented for this target)")
+	switch each := d.Units(p.ValueSize); {
+	case each == 0:
+		line("quota units", "– (none are documented for this target)")
+	case p.Rounds == 0:
+		line("quota units", "%d a request", each)
+	default:
+		line("quota units", "about %d, %d a request", each*total, each)
+	}
 	switch {
 	case p.Duration > 0:
 		line("duration", "%s, and the controls and late reads", p.Duration)

@@ -78,7 +78,7 @@ type Limit struct {
 func LimitsOf(limits []targets.Limit) []Limit {
 	var all []Limit
 	for _, l := range limits {
-		all = append(all, Limit(l))
+		all = append(all, Limit{l.Requests, l.Per})
 	}
 	return all
 }
@@ -94,7 +94,10 @@ type Target struct {
 	SentBy       string            `json:"sent_by"`
 	CountsWrites bool              `json:"counts_writes"`
 	// Relayed: something between us and the store asks it for us, and tells when.
-	Relayed     bool          `json:"relayed"`
+	Relayed bool `json:"relayed"`
+	// UnitsEach is what a request of this run costs of the store's quota, in its
+	// units; 0: it has none.
+	UnitsEach   int           `json:"quota_units_each,omitempty"`
 	Uncertainty time.Duration `json:"clock_uncertainty_ns,omitempty"` // of the clocks there
 }
 
@@ -240,6 +243,10 @@ func (m *Maker) Make(end runner.End) Result {
 		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail}
 	if r.Controls == nil {
 		r.Controls = []scenarios.Control{}
+	}
+	if each := int64(m.front.Target.UnitsEach); each > 0 {
+		units := each * end.Requests
+		r.QuotaUnits = &units
 	}
 	r.settle(j.Settled)
 	for _, e := range m.expectations {

@@ -5,6 +5,7 @@ import "contend/targets"
 // Cost is how many requests a plan sends when everything goes well, and how many
 // keys it writes.
 type Cost struct {
+	WarmUp    int // of connecting
 	Controls  int
 	EachRound int
 	Rounds    int // 0: not known, the plan runs for a duration
@@ -14,14 +15,22 @@ type Cost struct {
 }
 
 // Total is known only where the number of rounds is.
-func (c Cost) Total() int { return c.Controls + c.Rounds*c.EachRound + c.Late + c.Clean }
+func (c Cost) Total() int { return c.WarmUp + c.Controls + c.Rounds*c.EachRound + c.Late + c.Clean }
 
-// Cost counts. A volatile target needs no cleaning.
-func (p Plan) Cost(volatile bool) Cost {
+// warmUp is what connecting sends, where opening a session sends each requests.
+func (p Plan) warmUp(each int) int {
+	if each == 0 {
+		return 0
+	}
+	return 1 + each*(p.Contenders+ownSessions)
+}
+
+// Cost counts, on a target that describes itself so.
+func (p Plan) Cost(d targets.Description) Cost {
 	each := func(contest Contest) int {
 		return len(contest.Seeds("")) + p.Contenders*contest.Requests() + 1
 	}
-	c := Cost{EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds, Keys: p.Rounds}
+	c := Cost{WarmUp: p.warmUp(d.WarmUp), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds, Keys: p.Rounds}
 	if !p.SkipControls {
 		c.Controls = 1 + p.Contenders
 		c.Keys++
@@ -38,7 +47,8 @@ func (p Plan) Cost(volatile bool) Cost {
 			c.Keys += p.ControlRounds
 		}
 	}
-	if !volatile {
+	// A volatile target forgets by itself.
+	if !d.Volatile {
 		c.Clean = c.Keys
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,7 +91,8 @@ type Runner struct {
 
 	start       time.Time
 	requests    context.Context // of requests: not cut off by an interrupt
-	lead        time.Duration   // as targets.Description has it
+	warmUp      int             // as targets.Description has it
+	lead        time.Duration   // the same
 	uncertainty time.Duration   // the same
 	budget      budget
 	random      *rand.Rand
@@ -103,8 +105,9 @@ type Runner struct {
 	done        chan struct{} // a contender has left the round
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
-	twins       int // begun
-	races       int // begun
+	twins       int          // begun
+	races       int          // begun
+	reopened    atomic.Int64 // requests that opening sessions again has sent
 	summary     Summary
 }
 
@@ -120,13 +123,19 @@ func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error
 	within, cancel := context.WithTimeout(ctx, patience(plan))
 	defer cancel()
 	needs := targets.Needs{Guards: []targets.Guard{plan.Race.Home()}, Sessions: plan.Contenders + ownSessions, Timeout: plan.Timeout}
+	d := target.Describe()
+	r.warmUp = d.WarmUp
+	if err := r.budget.spend(ctx, plan.warmUp(d.WarmUp)); err != nil {
+		return nil, err
+	}
 	if err := target.Prepare(within, needs); err != nil {
 		return nil, err
 	}
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	d := target.Describe()
+	r.summary.Requests = int64(plan.warmUp(d.WarmUp))
+	d = target.Describe()
 	r.lead, r.uncertainty = d.Lead, d.Uncertainty
 	return r, nil
 }
@@ -144,6 +153,7 @@ func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) 
 	r.summary.Interrupted = ctx.Err() != nil
 	r.lateReads()
 	r.summary.Left = r.clean()
+	r.summary.Requests += r.reopened.Load()
 	r.summary.Elapsed = time.Since(r.start)
 	return r.summary
 }
@@ -256,6 +266,8 @@ func (r *Runner) reopen(session *targets.Session, contender int) {
 	fresh, err := r.session(r.requests, contender)
 	if err != nil {
 		fresh = closedSession{err}
+	} else {
+		r.reopened.Add(int64(r.warmUp))
 	}
 	*session = fresh
 }

@@ -267,7 +267,7 @@ func TestCostIsWhatIsSent(t *testing.T) {
 				p.Twin, p.Unguarded = twin, false
 			}
 			_, summary := run(t, target, p)
-			if want := int64(p.Cost(true).Total()); summary.Requests != want {
+			if want := int64(p.Cost(target.Describe()).Total()); summary.Requests != want {
 				t.Errorf("%s, controls skipped %v: %d requests, the plan says %d", s.Info().Name, skip, summary.Requests, want)
 			}
 		}

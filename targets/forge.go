@@ -21,11 +21,18 @@ const forgeToken = "CONTEND_FORGE_TOKEN"
 // Documented limits of an installation: invocations of web triggers, and writes
 // of KVS, of which every request is counted as one.
 var (
-	webTriggerLimits = []Limit{{300, time.Second}, {4000, time.Minute}}
-	forgeRESTLimits  = []Limit{{1000, time.Second}, {4000, time.Minute}}
+	webTriggerLimits = []Limit{{Requests: 300, Per: time.Second}, {Requests: 4000, Per: time.Minute, Units: true}}
+	forgeRESTLimits  = []Limit{{Requests: 1000, Per: time.Second}, {Requests: 4000, Per: time.Minute, Units: true}}
+	forgeSQLLimits   = []Limit{{Requests: 150, Per: time.Second}} // statements
 )
 
+// inSQL is the strategy, and the home in a listing, of records in Forge SQL.
+const inSQL = "sql"
+
 func forgeDriver() Driver {
+	cas := casParameter()
+	cas.Values = append(cas.Values, Value{Name: inSQL, Losers: []string{"0 rows"},
+		Meaning: "UPDATE with the version in its WHERE, in Forge SQL; goes with create=sql"})
 	return Driver{
 		Name: "forge", Schemes: []string{"forge+https", "forge+http"},
 		Form:    "forge+https://HOST/x1/ID (forge+http on loopback only); the token is in " + forgeToken,
@@ -35,10 +42,11 @@ func forgeDriver() Driver {
 			{Name: "create", Default: "kvs", Meaning: "how create-if-absent is done", Values: []Value{
 				{Name: "kvs", Meaning: "set of a plain key with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
 				{Name: "entity", Meaning: "set of an entity with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
-				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
-			casParameter(),
+				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}},
+				{Name: inSQL, Meaning: "INSERT IGNORE, in Forge SQL; needs sql in the app's manifest, and goes with cas=sql", Losers: []string{"0 rows"}}}},
+			cas,
 		},
-		Answers: append(slices.Clone(webTriggerAnswers), forgeAnswers...),
+		Answers: slices.Concat(webTriggerAnswers, forgeSQLAnswers, forgeAnswers),
 		open:    openForge,
 	}
 }
@@ -77,12 +85,29 @@ var webTriggerAnswers = []Answer{
 	{Code: webTrigger, Status: 504, Outcome: Unknown, Source: "the function may have run"},
 }
 
+const forgeSQLFacts = "Forge SQL documentation: error handling"
+
+// forgeSQLAnswers: a number is the database's own, which the app finds in a
+// SQL_EXECUTION_ERROR.
+var forgeSQLAnswers = []Answer{
+	{Code: "0 rows", Status: 200, Outcome: Conflict, Source: "affectedRows 0: @forge/sql 4.0.8; an article on optimistic locking in Forge SQL"},
+	{Code: "9007", Outcome: Aborted, Source: "TiDB error codes: write conflict; that it is shown is an assumption"},
+	{Code: "1213", Outcome: Aborted, Source: "MySQL and TiDB error codes: deadlock, rolled back"},
+	{Code: "SQL_EXECUTION_ERROR", Outcome: Invalid, Source: forgeSQLFacts},
+	{Code: "QUERY_TIMED_OUT", Outcome: Unknown, Source: forgeSQLFacts + ": the database goes on with it"},
+	{Code: "INVALID_SQL_QUERY", Outcome: Invalid, Source: forgeSQLFacts},
+	{Code: "APP_NOT_ENABLED", Outcome: Invalid, Source: "@forge/sql 4.0.8: the app has no database"},
+	{Code: "out-of-range", Outcome: Invalid, Source: "the companion app: INSERT IGNORE would cut it to fit"},
+	{Code: "SQL_POLICY_VIOLATION", Outcome: Invalid, Source: "the platform's code, by its name"},
+}
+
 // forge is a Forge site behind the companion app's web trigger.
 type forge struct {
 	url    *url.URL
 	base   *url.URL // http or https
 	token  string
 	create string
+	cas    string
 
 	mu        sync.Mutex
 	ping      forgePing // of Prepare
@@ -124,7 +149,19 @@ func openForge(u *url.URL) (Target, error) {
 	if strings.Trim(base.Path, "/") == "" {
 		return nil, usagef("target %q: the path of the web trigger is missing; `forge webtrigger create` prints the whole URL", Redact(u.String()))
 	}
-	return &forge{url: u, base: base, token: token, create: forgeDriver().param(u, "create")}, nil
+	create, cas := forgeDriver().param(u, "create"), forgeDriver().param(u, "cas")
+	// All records of a run are in one place: what is left out follows.
+	switch {
+	case create == inSQL && !u.Query().Has("cas"):
+		cas = inSQL
+	case cas == inSQL && !u.Query().Has("create"):
+		create = inSQL
+	}
+	if (create == inSQL) != (cas == inSQL) {
+		return nil, usagef("target %q: create=%s and cas=%s put the records of a run into two places; create=sql and cas=sql go together",
+			Redact(u.String()), create, cas)
+	}
+	return &forge{url: u, base: base, token: token, create: create, cas: cas}, nil
 }
 
 // forgeEndpoint gives the http or https URL behind a target's, and the token.
@@ -157,8 +194,11 @@ func (f *forge) Describe() Description {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write",
-		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: webTriggerLimits,
+		Strategies: map[string]string{"create": f.create, "cas": f.cas}, CountsWrites: f.cas == inSQL, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
 		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead()}
+	if f.create == inSQL {
+		d.Limits, d.QuotaUnit = forgeSQLLimits, 0 // stricter than the web trigger's
+	}
 	if f.ping.Package != "" {
 		d.Server = fmt.Sprintf("Forge web trigger, %s, Node %s", f.ping.Package, f.ping.Node)
 	}
@@ -215,8 +255,12 @@ func (f *forge) Prepare(ctx context.Context, _ Needs) error {
 // pingOver asks the app about itself, with one read of a missing key behind it,
 // and notes its clock and how long it took.
 func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error) {
+	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Ping: true, Create: f.create})
+	if err != nil {
+		return forgePing{}, err
+	}
 	call := time.Now()
-	a, err := conn.post(ctx, "", f.token, []byte(`{"schema":"`+opSchema+`","ping":true}`))
+	a, err := conn.post(ctx, "", f.token, body)
 	took := time.Since(call)
 	if err != nil {
 		return forgePing{}, fmt.Errorf("no answer from %s: %w", Redact(f.url.String()), f.mask(err))
@@ -226,7 +270,11 @@ func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error)
 		return forgePing{}, f.explain(a)
 	}
 	if ping.Storage != Missing {
-		return forgePing{}, fmt.Errorf("%s cannot reach its storage: a read was answered with %q; see `forge logs`", Redact(f.url.String()), ping.Storage)
+		hint := ""
+		if f.create == inSQL {
+			hint = "is sql in the app's manifest, and "
+		}
+		return forgePing{}, fmt.Errorf("%s cannot reach its storage: a read was answered with %q; %ssee `forge logs`", Redact(f.url.String()), ping.Storage, hint)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,6 +288,9 @@ func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error)
 	}
 	return ping, nil
 }
+
+// pings warm a session.
+const pings = 2
 
 func isSimulated(a httpAnswer) bool { return a.header.Get("X-Contend-Simulated") == "true" }
 
@@ -281,7 +332,7 @@ func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
 	}
 	s := &forgeSession{target: f, conn: conn}
 	// The first may meet a cold start; the second shows how long a warm one takes.
-	for range 2 {
+	for range pings {
 		if _, err := f.pingOver(ctx, conn); err != nil {
 			conn.close()
 			return nil, err
@@ -292,14 +343,19 @@ func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
 
 func (f *forge) Close() error { return nil }
 
-// Clean asks the app for the keys of both homes, and deletes them one by one.
+// Clean asks the app for the keys of both homes, or of the table in Forge SQL, and
+// deletes them one by one.
 func (f *forge) Clean(ctx context.Context, which Selection) (removed int, err error) {
 	s, err := f.Open(ctx, -1)
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	for _, home := range []Guard{IfAbsent, IfVersion} {
+	homes := []Guard{IfAbsent, IfVersion}
+	if f.create == inSQL {
+		homes = []Guard{inSQL}
+	}
+	for _, home := range homes {
 		n, err := cleanListed(ctx, s, home, which, s.(*forgeSession).list)
 		removed += n
 		if err != nil {
@@ -347,6 +403,7 @@ func (s *forgeSession) Close() error { return s.conn.close() }
 // forgeEnvelope is what the web trigger is sent.
 type forgeEnvelope struct {
 	Schema string     `json:"schema"`
+	Ping   bool       `json:"ping,omitempty"`
 	Create string     `json:"create,omitempty"`
 	Cas    string     `json:"cas,omitempty"`
 	Prefix string     `json:"prefix,omitempty"`
@@ -366,13 +423,14 @@ func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
 		return lost(err, time.Time{})
 	}
 	if s.target.create != "kvs" {
-		// A condition and a key policy of an entity need the record to be one.
+		// A condition and a key policy of an entity need the record to be one; in
+		// SQL there is one table for all.
 		op.Home = IfVersion
 	}
 	if !op.NotBefore.IsZero() {
 		op.NotBefore = s.target.there(op.NotBefore)
 	}
-	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Create: s.target.create, Cas: "transact", Prefix: keyPrefixOf(op.Key), Op: &op})
+	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Create: s.target.create, Cas: s.target.cas, Prefix: keyPrefixOf(op.Key), Op: &op})
 	if err != nil {
 		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
 	}

@@ -27,9 +27,47 @@ func TestForgeKeepsThePromises(t *testing.T) {
 				t.Errorf("%s?create=%s: %v", base, create, err)
 			}
 			d := target.Describe()
-			if !d.Simulated || strings.Contains(d.URL, "/x1/contend") {
+			if !d.Simulated || d.CountsWrites || strings.Contains(d.URL, "/x1/contend") {
 				t.Errorf("%s: simulated %v, URL %s", base, d.Simulated, d.URL)
 			}
 		}
+	}
+}
+
+// The same with the records in Forge SQL, on a real database.
+func TestForgeSQLKeepsThePromises(t *testing.T) {
+	url, token := apptest.Host(t, "--sql", targettest.MariaDB(t))
+	t.Setenv("CONTEND_FORGE_TOKEN", token)
+	target, err := targets.Open("forge+" + url + "?create=sql&cas=sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := targettest.Suite(t.Context(), target, targets.Needs{Guards: bothGuards, Sessions: 4, Timeout: 10 * time.Second}); err != nil {
+		t.Error(err)
+	}
+	if d := target.Describe(); !d.Simulated || !d.CountsWrites || !strings.Contains(d.Server, "@forge/sql 4.0.8") {
+		t.Errorf("simulated %v, counts writes: %v, server %q", d.Simulated, d.CountsWrites, d.Server)
+	}
+	session, err := target.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	expiring := targets.Op{Kind: targets.Write, Key: "contend-ttl", Value: targets.Record{Token: "t"}, TTL: time.Second}
+	if r := session.Do(t.Context(), expiring); r.Outcome != targets.Unsupported || r.Attempts != 0 {
+		t.Errorf("a row that expires: %+v", r)
+	}
+}
+
+// An app without a database is not contended for.
+func TestForgeSQLWithoutADatabase(t *testing.T) {
+	url, token := apptest.Host(t)
+	t.Setenv("CONTEND_FORGE_TOKEN", token)
+	target, err := targets.Open("forge+" + url + "?create=sql&cas=sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Prepare(t.Context(), targets.Needs{}); err == nil || !strings.Contains(err.Error(), "is sql in the app's manifest") {
+		t.Error(err)
 	}
 }

@@ -75,7 +75,8 @@ func openForgeREST(u *url.URL) (Target, error) {
 
 func (f *forgeREST) Describe() Description {
 	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write",
-		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits, Simulated: f.simulated}
+		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits,
+		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Simulated: f.simulated}
 	if f.simulated {
 		d.Notes = append(d.Notes, "simulated: the emulator answers, not the live platform")
 	}

@@ -136,6 +136,10 @@ func TestForgeURLs(t *testing.T) {
 		"forge+https:///x1/id":                    "host is missing",
 		"forge+rest+http://example.com/":          "only a loopback address",
 		"forge+https://example.com/x1/id?cas=lua": "is not one of transact",
+
+		"forge+https://example.com/x1/id?create=sql&cas=transact": "create=sql and cas=sql go together",
+		"forge+https://example.com/x1/id?create=kvs&cas=sql":      "create=sql and cas=sql go together",
+		"forge+rest://example.com?create=sql":                     "is not one of kvs, entity, transact",
 	} {
 		t.Setenv(forgeToken, "secret")
 		if _, err := Open(raw); err == nil || !strings.Contains(err.Error(), want) {
@@ -148,6 +152,78 @@ func TestForgeURLs(t *testing.T) {
 	}
 	if got := Redact("forge+https://example.com/x1/id?create=kvs"); got != "forge+https://example.com/x1/xxxxx?create=kvs" {
 		t.Errorf("the address of a web trigger is shown: %s", got)
+	}
+}
+
+// Each strategy is told to the app, with pings too, and to the reader; sql for one is
+// sql for the other.
+func TestForgeStrategiesAreTold(t *testing.T) {
+	var told forgeEnvelope
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told = forgeEnvelope{}
+		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprint(w, `{"schema":"contend.reply/1","storage":"missing","reply":{"outcome":"ok"},"keys":["contend-a"]}`)
+	}))
+	defer server.Close()
+	t.Setenv(forgeToken, "secret")
+	for _, c := range []struct {
+		query, create, cas string
+		limit              Limit
+	}{
+		{"", "kvs", "transact", webTriggerLimits[0]},
+		{"?create=entity", "entity", "transact", webTriggerLimits[0]},
+		{"?create=sql&cas=sql", "sql", "sql", forgeSQLLimits[0]},
+		{"?create=sql", "sql", "sql", forgeSQLLimits[0]},
+		{"?cas=sql", "sql", "sql", forgeSQLLimits[0]},
+	} {
+		target, err := Open("forge+" + server.URL + "/x1/id" + c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := target.Describe()
+		if d.Strategies["create"] != c.create || d.Strategies["cas"] != c.cas || d.CountsWrites != (c.cas == "sql") || d.Limits[0] != c.limit {
+			t.Errorf("%q: %v, counts writes: %v, limits %v", c.query, d.Strategies, d.CountsWrites, d.Limits)
+		}
+		if err := target.Prepare(t.Context(), Needs{}); err != nil || !told.Ping || told.Create != c.create {
+			t.Errorf("%q: the ping tells %+v: %v", c.query, told, err)
+		}
+		forgeDo(t, target.(*forge), forgeCreate)
+		if told.Op == nil || told.Create != c.create || told.Cas != c.cas {
+			t.Errorf("%q: the op tells %+v", c.query, told)
+		}
+	}
+}
+
+// Clean asks for the keys where the strategy has them.
+func TestForgeCleansWhereItWrote(t *testing.T) {
+	for query, want := range map[string]string{"?create=kvs": "absent version", "?create=sql&cas=sql": "sql"} {
+		var listed []string
+		var deleted int
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var told forgeEnvelope
+			if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+				t.Error(err)
+			}
+			if told.List != nil {
+				listed = append(listed, string(told.List.Home))
+			}
+			if told.Op != nil && told.Op.Kind == Delete && told.Op.Home != "sql" { // no home of an op
+				deleted++
+			}
+			fmt.Fprint(w, `{"schema":"contend.reply/1","storage":"missing","reply":{"outcome":"ok"},"keys":["contend-a"]}`)
+		}))
+		defer server.Close()
+		t.Setenv(forgeToken, "secret")
+		target, err := Open("forge+" + server.URL + "/x1/id" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed, err := target.Clean(t.Context(), Selection{Prefix: "contend-"})
+		if err != nil || strings.Join(listed, " ") != want || removed != len(listed) || deleted != removed {
+			t.Errorf("%s: listed %v, deleted %d, told %d: %v", query, listed, deleted, removed, err)
+		}
 	}
 }
 

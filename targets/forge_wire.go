@@ -26,6 +26,9 @@ var forgeAnswers = []Answer{
 // entityName is the custom entity that records under a version live in.
 const entityName = "contend-record"
 
+// forgeQuotaUnit is the bytes that one unit of the quotas of KVS covers.
+const forgeQuotaUnit = 10 << 10
+
 // withExpiry is how every read asks.
 var withExpiry = emulator.GetOptions{MetadataFields: []string{"EXPIRE_TIME"}}
 

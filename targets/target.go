@@ -62,10 +62,16 @@ type Description struct {
 	// the store, so that a second application of any write shows.
 	CountsWrites bool
 	Limits       []Limit // as documented; the default budget of a run
+	// QuotaUnit is the bytes that a request may have to cost one unit of a Limit in
+	// Units; 0: the store counts requests.
+	QuotaUnit int
 	// SentBy names how Reply.Sent is taken: "kernel-write", or "call" where the
 	// entry of Do stands in for it.
 	SentBy string
 	Notes  []string // what a reader of a report must know
+	// WarmUp is how many requests the opening of a session sends; Prepare then
+	// sends one too.
+	WarmUp int
 	// Lead is how far ahead contenders of a relayed target are given their common
 	// instant, so that all have arrived next to the store by then; 0: the target
 	// does not relay.
@@ -78,6 +84,18 @@ type Description struct {
 type Limit struct {
 	Requests float64
 	Per      time.Duration
+	Units    bool // it is units of QuotaUnit bytes that are counted
+}
+
+// Units is how many a request with a body of so many bytes costs; 0 where the
+// store counts requests.
+func (d Description) Units(bytes int) int {
+	if d.QuotaUnit == 0 {
+		return 0
+	}
+	// What stands around the body: key, token, times.
+	const around = 300
+	return max(1, (bytes+around+d.QuotaUnit-1)/d.QuotaUnit)
 }
 
 // UsageError is a target URL, parameter or wish that cannot be; nothing was

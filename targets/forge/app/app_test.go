@@ -18,7 +18,7 @@ func TestWriteTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"README.md", "manifest.yml", "package-lock.json", "package.json",
-		"src/clock.js", "src/index.js", "src/request.js", "src/storage.js"}
+		"src/clock.js", "src/index.js", "src/kvs.js", "src/request.js", "src/sql.js", "src/storage.js"}
 	if got := app.Files(); !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
@@ -87,8 +87,10 @@ func TestLock(t *testing.T) {
 	if err := json.Unmarshal(text, &lock); err != nil {
 		t.Fatal(err)
 	}
-	if got := lock.Packages["node_modules/@forge/kvs"].Version; got != "1.6.5" {
-		t.Errorf("@forge/kvs %q", got)
+	for name, want := range map[string]string{"@forge/kvs": "1.6.5", "@forge/sql": "4.0.8"} {
+		if got := lock.Packages["node_modules/"+name].Version; got != want {
+			t.Errorf("%s %q, want %s", name, got, want)
+		}
 	}
 	for path, p := range lock.Packages {
 		if path != "" && (p.Resolved != "" || !strings.HasPrefix(p.Integrity, "sha512-")) {

@@ -1,9 +1,9 @@
-// What the app sends and how it sorts answers, with the real @forge/kvs on a hook
-// that is played here. Stands in the app's folder when it is run.
+// What the app sends and how it sorts answers, with the real @forge/kvs and @forge/sql
+// on a hook that is played here. Stands in the app's folder when it is run.
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import { syncBuiltinESMExports } from 'node:module';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { beforeEach, test } from 'node:test';
 
 const compared = [];
@@ -23,8 +23,9 @@ process.env.CONTEND_FORGE_TOKEN = TOKEN;
 
 let sent, play;
 globalThis.__forge_fetch__ = async (meta, path, init) => {
-  sent.push({ path, ...JSON.parse(init.body) });
-  return play(path);
+  const body = JSON.parse(init.body);
+  sent.push({ path, ...body });
+  return play(path, body);
 };
 const reply = (status, body, headers) => () => new Response(status === 204 ? null : body, { status, headers });
 const refusal = (status, code) => reply(status, JSON.stringify({ code, message: 'because', hint: 'more' }), { 'x-b3-traceid': 'abc123' });
@@ -35,7 +36,7 @@ beforeEach(() => {
 });
 
 async function trigger(op, { create = 'kvs', headers = { authorization: [`Bearer ${TOKEN}`] } } = {}) {
-  const body = JSON.stringify({ schema: 'contend.op/1', create, cas: 'transact', prefix: 'contend-', op });
+  const body = JSON.stringify({ schema: 'contend.op/1', create, cas: create === 'sql' ? 'sql' : 'transact', prefix: 'contend-', op });
   const response = await run({ method: 'POST', path: '/', userPath: '', body, headers, queryParameters: {} });
   return { status: response.statusCode, body: response.body, ...(response.body ? JSON.parse(response.body) : {}) };
 }
@@ -259,4 +260,146 @@ test('a list outside the prefix is refused and asks nothing', async () => {
     assert.equal((await listing(list)).status, 400);
   }
   assert.equal(sent.length, 0);
+});
+
+// Forge SQL. affected plays the answer to a statement that returns no rows.
+const rows = (list) => reply(200, JSON.stringify({ rows: list }));
+const affected = (affectedRows) => reply(200, JSON.stringify({ rows: { affectedRows, fieldCount: 0, info: '', insertId: 0, serverStatus: 2, warningStatus: 0 } }));
+const isDDL = (path) => path === '/api/v1/execute/ddl';
+const inSql = (op) => trigger(op, { create: 'sql' });
+
+test('sql: the table is made before the first op of an isolate, and again only after a failure', async () => {
+  play = (path) => (isDDL(path) ? refusal(400, 'APP_NOT_ENABLED')() : affected(1)());
+  const { reply: failed } = await inSql(set);
+  assert.deepEqual([failed.outcome, failed.code, failed.status, failed.trace], ['invalid', 'APP_NOT_ENABLED', 400, 'abc123']);
+  play = affected(1);
+  const replies = await Promise.all([inSql(set), inSql(set)]);
+  await inSql(set);
+  assert.deepEqual(replies.map(({ reply }) => reply.outcome), ['ok', 'ok']);
+  assert.deepEqual(sent.map(({ path }) => isDDL(path)), [true, true, false, false, false]);
+  assert.match(sent[1].query, /^CREATE TABLE IF NOT EXISTS contend_records .*COLLATE utf8mb4_bin$/s);
+});
+
+const stored = ['t', 1, 1787133636381, null, '{"a":[1]}'];
+const statements = [
+  ['a read', { kind: 'read', key, home: 'version' }, /^SELECT .* FROM contend_records WHERE k = \?$/s, [key]],
+  ['a delete', { kind: 'delete', key, home: 'absent' }, /^DELETE FROM contend_records WHERE k = \?$/s, [key]],
+  ['a blind write', set, /^INSERT INTO contend_records .* ON DUPLICATE KEY UPDATE /s, [key, ...stored]],
+  ['a create', absent, /^INSERT IGNORE INTO contend_records .* VALUES \(\?, \?, \?, \?, \?, \?\)$/s, [key, ...stored]],
+  ['a compare-and-set', versioned, /^UPDATE contend_records SET version = version \+ 1, .* WHERE k = \? AND version = \?$/s, ['t', ...stored.slice(2), key, 0]],
+  ['a compare-and-set in the home of creates', { ...versioned, home: 'absent' }, /^UPDATE contend_records SET version = version \+ 1, /s, ['t', ...stored.slice(2), key, 0]],
+];
+for (const [name, op, query, params] of statements) {
+  test(`sql: ${name} is one statement`, async () => {
+    play = op.kind === 'read' ? rows([]) : affected(1);
+    const { reply, package: version } = await inSql(op);
+    assert.deepEqual([reply.outcome, reply.attempts], [op.kind === 'read' ? 'missing' : 'ok', 1]);
+    assert.ok(reply.server.began_ms <= reply.server.ended_ms);
+    assert.deepEqual(sent.map((request) => [request.path, request.params]), [['/api/v1/execute', params]]);
+    assert.match(sent[0].query, query);
+    assert.equal(version, `@forge/sql ${createRequire(import.meta.url)('@forge/sql/package.json').version}`);
+  });
+}
+
+test('sql: whether a guarded write was done is told by its rows', async () => {
+  for (const [op, count, outcome, code, status] of [
+    [absent, 1, 'ok', undefined, undefined],
+    [absent, 0, 'conflict', '0 rows', 200],
+    [versioned, 1, 'ok', undefined, undefined],
+    [versioned, 0, 'conflict', '0 rows', 200],
+    [set, 2, 'ok', undefined, undefined],
+    [set, 0, 'ok', undefined, undefined],
+    [{ kind: 'delete', key }, 0, 'ok', undefined, undefined],
+  ]) {
+    play = affected(count);
+    const { reply } = await inSql(op);
+    assert.deepEqual([reply.outcome, reply.code, reply.status], [outcome, code, status], `${op.if?.guard} ${count}`);
+  }
+});
+
+test('sql: a row is read as a record, also where numbers come as text', async () => {
+  for (const [time, expires] of [[1787133636381, null], ['1787133636381', null]]) {
+    play = rows([{ token: 't', version: 7, updated_at: time, expires_at: expires, body: '{"a":[1]}' }]);
+    const { reply: read } = await inSql({ kind: 'read', key });
+    assert.deepEqual([read.outcome, read.record], ['ok', { token: 't', version: 7, updated_at: '2026-08-19T10:00:36.381Z', body: { a: [1] } }]);
+  }
+});
+
+const sqlRefusal = (status, code, more) => reply(status, JSON.stringify({ code, message: 'because', ...more }));
+const sqlAnswers = [
+  [refusal(400, 'SQL_EXECUTION_ERROR'), 'invalid', 'SQL_EXECUTION_ERROR', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { debug: { errno: 1146, sqlState: '42S02' } }), 'invalid', 'SQL_EXECUTION_ERROR', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { debug: { errno: 9007, sqlState: 'HY000' } }), 'aborted', '9007', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { message: 'Write conflict, txnStartTS=445, conflictStartTS=446 [try again later]' }), 'aborted', '9007', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { debug: '[kv:9007]Write conflict' }), 'aborted', '9007', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { debug: { errno: 1213, sqlState: '40001' } }), 'aborted', '1213', 400],
+  [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { message: "Duplicate entry '9007'" }), 'invalid', 'SQL_EXECUTION_ERROR', 400],
+  [refusal(400, 'QUERY_TIMED_OUT'), 'unknown', 'QUERY_TIMED_OUT', 400],
+  [refusal(403, 'APP_NOT_ENABLED'), 'invalid', 'APP_NOT_ENABLED', 403],
+  [refusal(400, 'INVALID_SQL_QUERY'), 'invalid', 'INVALID_SQL_QUERY', 400],
+  [refusal(400, 'SQL_POLICY_VIOLATION'), 'invalid', 'SQL_POLICY_VIOLATION', 400],
+  [refusal(429, 'SQL_EXECUTION_ERROR'), 'throttled', 'SQL_EXECUTION_ERROR', 429],
+  [reply(429, 'slow down', HTML), 'throttled', 'UNKNOWN_ERROR', 429],
+  [refusal(400, 'UNKNOWN_ERROR'), 'unmapped', 'UNKNOWN_ERROR', 400],
+  [refusal(409, 'KEY_CONFLICT'), 'unmapped', 'KEY_CONFLICT', 409],
+  [sqlRefusal(500, 'SQL_EXECUTION_ERROR', { debug: { errno: 9007 } }), 'unknown', '9007', 500],
+  [reply(502, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 502],
+  [reply(200, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', undefined],
+  [reply(200, 'null'), 'unknown', 'UNKNOWN_ERROR', 200],
+  [rows([]), 'unknown', 'UNKNOWN_ERROR', 200],
+  [lost, 'unknown', 'connection', undefined],
+];
+for (const [i, [played, outcome, code, status]] of sqlAnswers.entries()) {
+  test(`sql: an answer (${i}): ${status} ${code} is ${outcome}, and nothing is sent again`, async () => {
+    play = played;
+    const { reply } = await inSql(absent);
+    assert.deepEqual([reply.outcome, reply.code, reply.status, reply.attempts], [outcome, code, status, 1]);
+    assert.equal(sent.length, 1);
+    assert.ok(reply.server.began_ms <= reply.server.ended_ms);
+  });
+}
+
+test('sql: the error as it came, with its trace', async () => {
+  play = reply(400, JSON.stringify({ code: 'SQL_EXECUTION_ERROR', message: 'because', suggestion: 'do', debug: { errno: 9007 } }), { 'x-b3-traceid': 'abc123' });
+  const { reply: refused } = await inSql(absent);
+  assert.equal(refused.trace, 'abc123');
+  assert.deepEqual(refused.raw, {
+    name: 'ForgeSQLError',
+    message: 'because',
+    code: 'SQL_EXECUTION_ERROR',
+    responseDetails: { status: 400, statusText: '', traceId: 'abc123' },
+    context: { debug: { errno: 9007 } },
+    suggestion: 'do',
+  });
+});
+
+test('sql: what a row cannot hold is not sent', async () => {
+  for (const [op, outcome] of [
+    [{ ...set, ttl_ms: 1 }, 'unsupported'],
+    [{ ...absent, ttl_ms: 1 }, 'unsupported'],
+    [{ ...absent, key: 'contend-'.padEnd(501, 'k') }, 'invalid'],
+    [{ ...absent, value: { ...value, token: 't'.repeat(501) } }, 'invalid'],
+    [{ ...absent, value: { ...value, version: 2 ** 31 } }, 'invalid'],
+  ]) {
+    const { reply } = await inSql(op);
+    assert.deepEqual([reply.outcome, reply.attempts, reply.server], [outcome, 0, undefined]);
+  }
+  assert.equal(sent.length, 0);
+});
+
+test('sql: a ping reads from the table', async () => {
+  play = rows([]);
+  const response = await run({ method: 'POST', headers: { authorization: [`Bearer ${TOKEN}`] }, body: JSON.stringify({ schema: 'contend.op/1', ping: true, create: 'sql' }) });
+  assert.equal(JSON.parse(response.body).storage, 'missing');
+  assert.match(sent[0].query, /^SELECT /);
+});
+
+test('sql: a list goes on from its last key, to the end', async () => {
+  const all = Array.from({ length: 150 }, (_, i) => `contend-${1000 + i}`);
+  play = (path, { params: [cursor] }) => rows(all.filter((k) => k > cursor).slice(0, 100).map((k) => ({ k })))();
+  const first = await listing({ home: 'sql', prefix: 'contend-' });
+  const second = await listing({ home: 'sql', prefix: 'contend-', cursor: first.cursor });
+  assert.deepEqual([first.cursor, second.cursor], [all[99], undefined]);
+  assert.deepEqual([...first.keys, ...second.keys], all);
+  assert.deepEqual(sent.map(({ params }) => params), [['', 'contend-'], [all[99], 'contend-']]);
 });

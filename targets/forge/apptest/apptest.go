@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package apptest runs the companion app for tests, unmodified and with the real
-// @forge/kvs, in a small Node.js host that stands in for the platform's web
+// @forge/kvs and @forge/sql, in a small Node.js host that stands in for the platform's web
 // trigger, against the emulator of "contend sim serve".
 package apptest
 

@@ -1,16 +1,14 @@
 // The web trigger: takes one op as contend.op/1 and answers with contend.reply/1.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { ForgeKvsError, kvs } from '@forge/kvs';
 import { now } from './clock.js';
+import { kvsStore, listKvs } from './kvs.js';
 import { Refused, parse } from './request.js';
-import { list, perform } from './storage.js';
+import { listSql, sqlStore } from './sql.js';
+import { perform } from './storage.js';
 
 // Read and found missing by a ping, so that the way to the storage is warm.
 const PING_KEY = 'contend-ping';
-
-// Every error of the package carries the version that is installed.
-const PACKAGE = `@forge/kvs ${new ForgeKvsError('').packageVersion}`;
 
 let cold = true;
 
@@ -27,13 +25,14 @@ export async function run(request) {
   }
   const first = cold;
   cold = false;
-  if (asked.list) return answer(200, await list(kvs, asked.list));
-  const reply = await perform(kvs, asked.op ?? { kind: 'read', key: PING_KEY }, asked.create ?? 'kvs');
+  if (asked.list) return answer(200, await (asked.list.home === 'sql' ? listSql : listKvs)(asked.list));
+  const store = asked.create === 'sql' ? sqlStore : kvsStore(asked.create);
+  const reply = await perform(store, asked.op ?? { kind: 'read', key: PING_KEY });
   return answer(200, {
     ...(asked.ping ? { storage: reply.outcome } : { reply }),
     received_ms: received,
     now_ms: now(),
-    package: PACKAGE,
+    package: store.package,
     node: process.version,
     simulated: globalThis.__contend_simulated__ === true,
     cold: first || undefined,

@@ -15,15 +15,18 @@ function refuse(reason) {
   throw new Refused(reason);
 }
 
-// parse gives {ping: true}, {list} or {create, op}. In an op, notBefore is in milliseconds
+const CREATES = ['kvs', 'entity', 'transact', 'sql'];
+
+// parse gives {ping: true, create}, {list} or {create, op}. In an op, notBefore is in milliseconds
 // since 1970 and ttl in whole seconds, rounded up.
 export function parse(text, now) {
   const body = object('the body', json(text));
   if (body.schema !== SCHEMA) refuse(`schema must be ${SCHEMA}`);
-  if (body.ping === true) return { ping: true };
+  if (body.ping === true) return { ping: true, create: oneOf('create', body.create ?? 'kvs', CREATES) };
   if (body.list !== undefined) return { list: parseList(object('list', body.list)) };
-  const create = oneOf('create', body.create, ['kvs', 'entity', 'transact']);
-  oneOf('cas', body.cas, ['transact']);
+  const create = oneOf('create', body.create, CREATES);
+  const cas = oneOf('cas', body.cas, ['transact', 'sql']);
+  if ((create === 'sql') !== (cas === 'sql')) refuse('create sql and cas sql go together');
   if (typeof body.prefix !== 'string' || !body.prefix.startsWith(PREFIX)) refuse(`prefix must begin with ${PREFIX}`);
   return { create, op: parseOp(body.op, { prefix: body.prefix, latest: now + FARTHEST_MS }) };
 }
@@ -31,7 +34,7 @@ export function parse(text, now) {
 function parseList({ home, prefix, cursor }) {
   if (typeof prefix !== 'string' || !prefix.startsWith(PREFIX)) refuse(`prefix must begin with ${PREFIX}`);
   if (cursor !== undefined && typeof cursor !== 'string') refuse('cursor must be a string');
-  return { home: oneOf('home', home, ['absent', 'version']), prefix, cursor };
+  return { home: oneOf('home', home, ['absent', 'version', 'sql']), prefix, cursor };
 }
 
 const SINGLE = ['read', 'write', 'delete'];

@@ -1,0 +1,91 @@
+// Forge KVS as a store: plain keys, and the entity.
+
+import { Filter, FilterConditions, ForgeKvsError, WhereConditions, kvs } from '@forge/kvs';
+import { milliseconds, rfc3339 } from './storage.js';
+
+const ENTITY = 'contend-record';
+
+const ANSWERS = [
+  { code: 'KEY_NOT_FOUND', status: 404, outcome: 'missing' },
+  { code: 'KEY_CONFLICT', status: 409, outcome: 'conflict' },
+  { code: 'CONDITIONAL_CHECK_FAILED', status: 400, outcome: 'conflict' },
+  { status: 429, outcome: 'throttled' },
+  { status: 400, outcome: 'invalid' },
+  { status: 404, outcome: 'invalid' },
+  { status: 422, outcome: 'invalid' },
+];
+
+// kvsStore takes the strategy of create-if-absent.
+export function kvsStore(create) {
+  // A plain key can carry no condition. A key's records are all in one place.
+  const inEntity = (op) => op.home === 'version' || create !== 'kvs';
+  return {
+    // Every error of the package carries the version that is installed.
+    package: `@forge/kvs ${new ForgeKvsError('').packageVersion}`,
+    answers: ANSWERS,
+    codeOf: (error) => error.code,
+    refuse(op) {
+      if (op.guard !== 'version' || inEntity(op)) return undefined;
+      return { outcome: 'unsupported', message: 'a plain key of Forge KVS cannot carry a condition; an entity can' };
+    },
+    async ready() {},
+    async ask(op) {
+      const result = await ask(op, create, inEntity(op));
+      return op.kind === 'read' ? found(result, inEntity(op)) : { outcome: 'ok' };
+    },
+  };
+}
+
+// listKvs gives a page of keys that begin with a prefix, and a cursor where there are
+// more. Entities are listed by an index, so other keys of theirs are passed over.
+export async function listKvs({ home, prefix, cursor }) {
+  let query = home === 'version' ? kvs.entity(ENTITY).query().index('version') : kvs.query().where('key', WhereConditions.beginsWith(prefix));
+  if (cursor) query = query.cursor(cursor);
+  const { results, nextCursor } = await query.limit(100).getMany();
+  return { keys: results.map((item) => item.key).filter((key) => key.startsWith(prefix)), cursor: nextCursor };
+}
+
+function ask(op, create, inEntity) {
+  const place = inEntity ? kvs.entity(ENTITY) : kvs;
+  switch (op.kind) {
+    case 'read':
+      return place.get(op.key, { metadataFields: ['EXPIRE_TIME'] });
+    case 'delete':
+      return place.delete(op.key);
+  }
+  const value = inEntity ? attributesOf(op.value) : op.value;
+  const ttl = op.ttl > 0 ? { ttl: { value: op.ttl, unit: 'SECONDS' } } : undefined;
+  const condition = conditionOf(op, create);
+  if (condition) {
+    const entity = { entityName: ENTITY, conditions: new Filter().and('version', condition) };
+    // The fourth argument: in the third a ttl is dropped without a word.
+    return kvs.transact().set(op.key, value, entity, ttl).execute();
+  }
+  return place.set(op.key, value, op.guard === 'absent' ? { ...ttl, keyPolicy: 'FAIL_IF_EXISTS' } : ttl);
+}
+
+// conditionOf gives what a transaction demands of the version, if the op needs one.
+function conditionOf(op, create) {
+  if (op.guard === 'version') return FilterConditions.equalTo(op.counter); // a number: "0" is answered with 422
+  if (op.guard === 'absent' && create === 'transact') return FilterConditions.notExists();
+  return undefined;
+}
+
+function attributesOf({ token, version, updated_at, expires_at, body }) {
+  return { token, version, updatedAt: milliseconds(updated_at), expiresAt: milliseconds(expires_at), body };
+}
+
+// found leaves the record out where the value is none of ours. The package tells
+// no status of a success, and gives undefined for KEY_NOT_FOUND alone.
+function found(item, inEntity) {
+  if (item === undefined) return { outcome: 'missing', code: 'KEY_NOT_FOUND' };
+  return { outcome: 'ok', record: recordOf(item.value, inEntity), expires: rfc3339(item.expireTime) };
+}
+
+function recordOf(value, inEntity) {
+  if (typeof value?.token !== 'string' || !Number.isSafeInteger(value.version)) return undefined;
+  const { token, version, body } = value;
+  const updated = inEntity ? value.updatedAt : value.updated_at;
+  const expires = inEntity ? value.expiresAt : value.expires_at;
+  return { token, version, updated_at: rfc3339(updated), expires_at: rfc3339(expires), body };
+}
