@@ -346,51 +346,11 @@ func (f *forge) Close() error { return nil }
 // Clean asks the app for the keys of both homes, or of the table in Forge SQL, and
 // deletes them one by one.
 func (f *forge) Clean(ctx context.Context, which Selection) (removed int, err error) {
-	s, err := f.Open(ctx, -1)
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	homes := []Guard{IfAbsent, IfVersion}
+	homes := bothHomes
 	if f.create == inSQL {
 		homes = []Guard{inSQL}
 	}
-	for _, home := range homes {
-		n, err := cleanListed(ctx, s, home, which, s.(*forgeSession).list)
-		removed += n
-		if err != nil {
-			return removed, err
-		}
-	}
-	return removed, nil
-}
-
-// cleanListed deletes the selected keys of a listing, page by page. The listing
-// is made before anything is deleted from it.
-func cleanListed(ctx context.Context, s Session, home Guard, which Selection,
-	list func(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error),
-) (removed int, err error) {
-	var all []string
-	for cursor := ""; ; {
-		keys, next, err := list(ctx, home, which.Prefix, cursor)
-		if err != nil {
-			return 0, err
-		}
-		all = append(all, keys...)
-		if cursor = next; cursor == "" {
-			break
-		}
-	}
-	for _, key := range all {
-		if !strings.HasPrefix(key, which.Prefix) || !which.Selected(key) {
-			continue
-		}
-		if r := s.Do(ctx, Op{Kind: Delete, Key: key, Home: home}); r.Outcome != OK {
-			return removed, fmt.Errorf("deleting %s: %s %s", key, r.Code, r.Message)
-		}
-		removed++
-	}
-	return removed, nil
+	return cleanListed(ctx, f, homes, which)
 }
 
 type forgeSession struct {

@@ -127,19 +127,7 @@ func (f *forgeREST) Clean(ctx context.Context, which Selection) (removed int, er
 	if err := f.Prepare(ctx, Needs{}); err != nil {
 		return 0, err
 	}
-	s, err := f.Open(ctx, -1)
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	for _, home := range []Guard{IfAbsent, IfVersion} {
-		n, err := cleanListed(ctx, s, home, which, s.(*forgeRESTSession).list)
-		removed += n
-		if err != nil {
-			return removed, err
-		}
-	}
-	return removed, nil
+	return cleanListed(ctx, f, bothHomes, which)
 }
 
 type forgeRESTSession struct {

@@ -119,7 +119,7 @@ func StartPostgres(dir string, settings ...string) (*Server, error) {
 	}
 	arguments := []string{"-D", data, "-p", port}
 	for _, setting := range append([]string{"listen_addresses=127.0.0.1", "max_connections=300",
-		"unix_socket_directories=" + dir, "fsync=off"}, settings...) {
+		"unix_socket_directories=" + dir, "fsync=off", "dynamic_shared_memory_type=mmap"}, settings...) {
 		arguments = append(arguments, "-c", setting)
 	}
 	return start(as(exec.Command(postgres, arguments...)), "postgres://postgres@127.0.0.1:"+port+"/postgres?sslmode=disable",
