@@ -242,7 +242,7 @@ func (r Result) latencyBlock() block {
 		}
 	}
 	if r.Target.Relayed {
-		b.text = append(b.text, "server: as measured next to the store; the others are round trips from here.")
+		b.text = append(b.text, "server: as measured next to the store; the others are round trips from here, the wait for the common instant included.")
 	}
 	if len(used) > 0 {
 		b.text = append(b.text, fmt.Sprintf("Percentiles by %s; %s: too few samples (p90 needs 10, p95 20, p99 100).",

@@ -218,7 +218,7 @@ func coldText(cold []time.Duration) string {
 	if len(cold) == 0 {
 		return "no cold start"
 	}
-	return fmt.Sprintf("%d cold starts before it, the slowest %s", len(cold), slices.Max(cold).Round(time.Millisecond))
+	return fmt.Sprintf("cold starts before it: %d, the slowest %s", len(cold), slices.Max(cold).Round(time.Millisecond))
 }
 
 func medianOf(d []time.Duration) time.Duration {
