@@ -39,6 +39,7 @@ type scenarioFlags struct {
 	minContended  int
 	thresholds    scenarios.Thresholds
 	settle        time.Duration
+	settleGiven   bool
 	valueSize     int
 	keyPrefix     string
 	dryRun        bool
@@ -116,6 +117,7 @@ func checkPrefix(prefix string) error {
 
 // check refuses what can be refused before anything is sent; all of it at once.
 func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
+	f.settleGiven = fs.Changed("settle")
 	var wrong []error
 	refuse := func(bad bool, format string, a ...any) {
 		if bad {
@@ -125,7 +127,7 @@ func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
 	refuse(f.contenders < 1, "--contenders %d: at least 1 must contend", f.contenders)
 	refuse(f.contenders > 100_000, "--contenders %d: more than 100000 do not fit one machine", f.contenders)
 	refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
-	refuse(f.duration < 0, "--duration %s: must be above 0", f.duration)
+	refuse(fs.Changed("duration") && f.duration <= 0, "--duration %s: must be above 0", f.duration)
 	refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")
 	refuse(f.timeout < time.Millisecond, "--timeout %s: at least 1ms is needed", f.timeout)
 	refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
@@ -171,7 +173,7 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 	if f.duration > 0 {
 		p.Rounds = 0
 	}
-	if f.settle == 0 {
+	if !f.settleGiven {
 		p.Settle = f.timeout
 	}
 	p.Limits = slices.Clone(d.Limits)
@@ -181,12 +183,18 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 		}
 	}
 	if f.rate > 0 {
-		p.Limits = []targets.Limit{{Requests: f.rate, Per: time.Second}}
+		// It stands for what the target allows in a second; longer limits hold beside it.
+		p.Limits = append(slices.DeleteFunc(p.Limits, func(l targets.Limit) bool { return l.Per <= time.Second }),
+			targets.Limit{Requests: f.rate, Per: time.Second})
+	}
+	each := p.Race.Requests()
+	if p.Twin != nil && !p.SkipControls {
+		each = max(each, p.Twin.Requests())
 	}
 	for _, l := range p.Limits {
-		if float64(p.Contenders) > l.Requests {
-			return p, fmt.Errorf("--contenders %d is above the rate of %g requests in %s: they could not be let go at once; lower it, or raise --rate",
-				p.Contenders, l.Requests, l.Per)
+		if float64(p.Contenders*each) > l.Requests {
+			return p, fmt.Errorf("--contenders %d, each with up to %d requests (the unguarded twin reads and writes), is above the rate of %g requests in %s: "+
+				"they could not be let go at once; lower it, or raise --rate", p.Contenders, each, l.Requests, l.Per)
 		}
 	}
 	if f.seed == "" {

@@ -10,6 +10,7 @@ import (
 
 	"contend/report"
 	"contend/runner"
+	"contend/scenarios"
 )
 
 func newJudge(c console) *cobra.Command {
@@ -36,10 +37,7 @@ replies in it alone; what the run itself concluded is not looked at. A record th
 			if err != nil {
 				return err
 			}
-			if err := report.WriteAll(to, r, c.out, screenOf(c.out, noColour)); err != nil {
-				return &cannotRun{err}
-			}
-			return statusOf(r)
+			return conclude(c, r, report.WriteAll(to, r, c.out, screenOf(c.out, noColour)))
 		},
 	}
 	registerOutputs(cmd.Flags(), &outputs, &quiet, &noColour)
@@ -58,8 +56,8 @@ func judgeFile(name string) (report.Result, error) {
 		if err := json.Unmarshal(header, &front); err != nil {
 			return nil, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
 		}
-		if front.Params.Contenders < 1 {
-			return nil, fmt.Errorf("%w: its header tells no contenders", runner.ErrNotARecord)
+		if p := front.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
+			return nil, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
 		}
 		var err error
 		maker, err = report.NewMaker(front)

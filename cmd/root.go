@@ -92,7 +92,13 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q; `contend --help` lists what there is", args[0])
+				var names []string
+				for _, sub := range cmd.Commands() {
+					if sub.IsAvailableCommand() {
+						names = append(names, sub.Name())
+					}
+				}
+				return fmt.Errorf("unknown command %q; there are %s", args[0], strings.Join(names, ", "))
 			}
 			return cmd.Help()
 		},
@@ -124,7 +130,8 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		name := "CONTEND_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, set := os.LookupEnv(name)
 		// A flag goes before the environment, also where another flag excludes it.
-		excluded := f.Name == "output" && given["quiet"] || f.Name == "rounds" && given["duration"] || f.Name == "duration" && given["rounds"]
+		excluded := f.Name == "output" && given["quiet"] || f.Name == "quiet" && given["output"] ||
+			f.Name == "rounds" && given["duration"] || f.Name == "duration" && given["rounds"]
 		if f.Changed || !set || f.Name == "help" || excluded {
 			return
 		}

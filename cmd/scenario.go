@@ -75,13 +75,25 @@ func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *sc
 		return err
 	}
 	// A result that cannot be written is still printed where it can.
-	if err := report.WriteAll(outputs, r, c.out, screenOf(c.out, flags.noColour)); err != nil {
-		return &cannotRun{err}
+	err = report.WriteAll(outputs, r, c.out, screenOf(c.out, flags.noColour))
+	if err == nil && record.err != nil {
+		err = fmt.Errorf("--record %s: the record is not whole: %w; run again with a file that can hold it", flags.record, record.err)
 	}
-	if record.err != nil {
-		return &cannotRun{fmt.Errorf("--record %s: the record is not whole: %w; run again with a file that can hold it", flags.record, record.err)}
+	return conclude(c, r, err)
+}
+
+// conclude gives the exit status; a report that could not be written is told, and
+// does not hide a violation.
+func conclude(c console, r report.Result, writing error) error {
+	status := statusOf(r)
+	if writing == nil {
+		return status
 	}
-	return statusOf(r)
+	if status == exitStatus(exitViolated) {
+		fmt.Fprintf(c.err, "contend: %v\n", writing)
+		return status
+	}
+	return &cannotRun{writing}
 }
 
 // preparing sorts an error of connecting: what the URL got wrong is usage.

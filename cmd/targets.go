@@ -81,6 +81,9 @@ func describeDriver(b *strings.Builder, d targets.Driver, whole bool) {
 		status := "any status"
 		if a.Status != 0 {
 			status = fmt.Sprint(a.Status)
+			if a.Status < 10 {
+				status += "xx"
+			}
 		}
 		code := a.Code
 		if code == "" {

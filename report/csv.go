@@ -4,7 +4,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -12,15 +15,20 @@ import (
 // can stand in one table. An absent figure has an empty value.
 func writeCSV(w io.Writer, r Result) error {
 	out := csv.NewWriter(w)
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		pairs = append(pairs, name+"="+r.Labels[name])
+	}
+	labels, where := strings.Join(pairs, ";"), ""
 	write := func(figure, outcome, at, code string, status int, value, unit string) {
 		code2 := ""
 		if status != 0 {
 			code2 = strconv.Itoa(status)
 		}
 		_ = out.Write([]string{r.Run, r.Started.UTC().Format(time.RFC3339), r.Scenario, r.Target.URL, strconv.FormatBool(r.Target.Simulated),
-			figure, outcome, at, code, code2, value, unit})
+			figure, outcome, at, where, code, code2, value, unit, labels})
 	}
-	_ = out.Write([]string{"run", "started", "scenario", "target", "simulated", "figure", "outcome", "at", "code", "status", "value", "unit"})
+	_ = out.Write([]string{"run", "started", "scenario", "target", "simulated", "figure", "outcome", "at", "where", "code", "status", "value", "unit", "labels"})
 	write("verdict", "", "", "", 0, string(r.Verdict.Status), "")
 	write("rounds", "", "", "", 0, strconv.Itoa(r.Rounds), "count")
 	write("contended rounds", "", "", "", 0, strconv.Itoa(r.Contention.ContendedRounds), "count")
@@ -32,6 +40,7 @@ func writeCSV(w io.Writer, r Result) error {
 		write("contenders", o.Outcome, o.At, o.Code, o.Status, strconv.Itoa(o.Count), "count")
 	}
 	for _, l := range r.Latency {
+		where = l.Where
 		write("latency n", l.Outcome, l.At, "", 0, strconv.Itoa(l.N), "count")
 		for _, f := range []struct {
 			name  string
@@ -40,6 +49,7 @@ func writeCSV(w io.Writer, r Result) error {
 			write("latency "+f.name, l.Outcome, l.At, "", 0, nanoseconds(f.value), "ns")
 		}
 	}
+	where = ""
 	c := r.Contention
 	inFlight := ""
 	if c.MaxInFlight != nil {

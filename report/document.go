@@ -69,7 +69,7 @@ func (r Result) statusText() string {
 	switch v.Status {
 	case scenarios.Held:
 		return fmt.Sprintf("held: %d of %d rounds contended, none violated; violation rate under %s (%.0f %% confidence)",
-			r.Contention.ContendedRounds, r.Rounds, percent(v.Bound.AtMost), 100*v.Bound.Confidence)
+			r.Contention.ContendedRounds, r.Rounds, percentUp(v.Bound.AtMost), 100*v.Bound.Confidence)
 	case scenarios.Violated:
 		return r.violatedText()
 	default:
@@ -92,7 +92,7 @@ func (r Result) violatedText() string {
 		text += " (expected: no guard)"
 	}
 	if v.Bound.AtLeast != nil {
-		text += fmt.Sprintf("; violation rate over %s (%.0f %% confidence)", percent(*v.Bound.AtLeast), 100*v.Bound.Confidence)
+		text += fmt.Sprintf("; violation rate over %s (%.0f %% confidence)", percentDown(*v.Bound.AtLeast), 100*v.Bound.Confidence)
 	}
 	return text
 }
@@ -110,6 +110,20 @@ func percent(share float64) string {
 	default:
 		return fmt.Sprintf("%.*f %%", int(1-math.Floor(math.Log10(p))), p)
 	}
+}
+
+// percentUp and percentDown write a bound, rounded to its safe side.
+func percentUp(share float64) string   { return bound(share, math.Ceil) }
+func percentDown(share float64) string { return bound(share, math.Floor) }
+
+func bound(share float64, round func(float64) float64) string {
+	p := 100 * share
+	digits := 1
+	if p < 1 && p > 0 {
+		digits = int(1 - math.Floor(math.Log10(p)))
+	}
+	scale := math.Pow(10, float64(digits))
+	return fmt.Sprintf("%.*f %%", digits, round(p*scale)/scale)
 }
 
 // milliseconds writes a duration in ms with about three figures.

@@ -120,8 +120,8 @@ func TestTableOrder(t *testing.T) {
 
 func TestVerdictLine(t *testing.T) {
 	for _, c := range []struct{ scenario, url, want string }{
-		{"fail-if-exists", "sim:?latency=40ms", "fail-if-exists on sim:?latency=40ms (simulated): held: 20 of 20 rounds contended, none violated; violation rate under 13.9 % (95 % confidence)"},
-		{"check-then-set", "sim:?latency=40ms", "check-then-set on sim:?latency=40ms (simulated): violated in 20 of 20 rounds: two writes were accepted where only one may win (expected: no guard); violation rate over 86.1 % (95 % confidence)"},
+		{"fail-if-exists", "sim:?latency=40ms", "fail-if-exists on sim:?latency=40ms (simulated): held: 20 of 20 rounds contended, none violated; violation rate under 14.0 % (95 % confidence)"},
+		{"check-then-set", "sim:?latency=40ms", "check-then-set on sim:?latency=40ms (simulated): violated in 20 of 20 rounds: two writes were accepted where only one may win (expected: no guard); violation rate over 86.0 % (95 % confidence)"},
 		{"fail-if-exists", "sim:?latency=40ms&fault=condition-ignored", "fail-if-exists on sim:?latency=40ms&fault=condition-ignored (simulated): violated in the sequential control: a second create of one key was accepted, with nothing running beside it; no race was run"},
 	} {
 		if got := resultOf(t, c.scenario, c.url, nil).VerdictLine(); got != c.want {

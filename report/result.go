@@ -186,7 +186,7 @@ func NewMaker(front Front) (*Maker, error) {
 	raced, twin := Raced(scenario, front.Params.Unguarded)
 	m.home = raced.Home()
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
-		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy,
+		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
 		Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
 	return m, nil
 }

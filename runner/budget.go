@@ -32,7 +32,12 @@ func newBudget(limits []targets.Limit) budget {
 }
 
 // spend waits until n requests fit and books them; it gives up when ctx ends.
-func (b budget) spend(ctx context.Context, n int) error {
+func (b budget) spend(ctx context.Context, n int) error { return b.spendSpread(ctx, 1, n, 0) }
+
+// spendSpread waits until the requests of a round fit: of each contender so many,
+// one contender staggered after the other.
+func (b budget) spendSpread(ctx context.Context, contenders, each int, stagger time.Duration) error {
+	n := contenders * each
 	if len(b) == 0 {
 		return ctx.Err()
 	}
@@ -47,8 +52,15 @@ func (b budget) spend(ctx context.Context, n int) error {
 		return ctx.Err()
 	case <-wait.C:
 	}
+	now := time.Now()
 	for _, w := range b {
-		w.book(time.Now(), float64(n))
+		if stagger == 0 {
+			w.book(now, float64(n))
+			continue
+		}
+		for i := range contenders {
+			w.book(now.Add(time.Duration(i)*stagger), float64(each))
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"contend/targets"
@@ -129,6 +130,11 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Observer, error)) (
 	if err := json.Unmarshal(first, &header); err != nil || header.Schema != RecordSchema || header.Controls == nil {
 		return End{}, fmt.Errorf("%w: line 1 is not a header with schema %q", ErrNotARecord, RecordSchema)
 	}
+	for i := range header.Controls.Twin {
+		if err := header.Controls.Twin[i].check(header.Params.Contenders); err != nil {
+			return End{}, fmt.Errorf("%w: line 1: round %d of the twin: %w", ErrNotARecord, i+1, err)
+		}
+	}
 	observer, err := begin(first)
 	if err != nil {
 		return End{}, err
@@ -195,6 +201,9 @@ func (p *replay) show(line *recordLine) error {
 		}
 		if err := line.Late.Read.check(); err != nil {
 			return err
+		}
+		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.HasSuffix(op.Key, fmt.Sprintf("-r%d", line.Late.Round)) {
+			return fmt.Errorf("a late read of round %d that is a %s of %q", line.Late.Round, op.Kind, op.Key)
 		}
 		p.observer.Late(line.Late.Round, line.Late.Read)
 	case line.End != nil:

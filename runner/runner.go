@@ -55,7 +55,7 @@ type Steering interface {
 	// race.
 	Proceed() bool
 	// Doubtful names the rounds whose judgement waits for a late read; an
-	// interrupted run reads those alone.
+	// interrupted run reads those first.
 	Doubtful() []int
 }
 
@@ -254,10 +254,15 @@ func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
 	e.follow(r.last)
 	r.last = e.Return
 	r.summary.Requests += int64(e.Reply.Attempts)
-	if !e.Reply.Outcome.Served() && e.Reply.Outcome != targets.Invalid && e.Reply.Outcome != targets.Unsupported {
+	if broken(&e) {
 		r.reopen(&r.own[session], -1-session)
 	}
 	return e
+}
+
+// broken tells whether the connection that an exchange was made over may be.
+func broken(e *Exchange) bool {
+	return e.Reply.Outcome == targets.Unknown || e.Reply.Outcome == targets.NotSent
 }
 
 // reopen replaces a session whose connection may be broken.
@@ -313,7 +318,7 @@ func (r *Runner) nonce(c *Controls) {
 	home := r.plan.Race.Home()
 	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
 		Value: targets.Record{Token: Token(key, 0, 1)}}))
-	r.each(len(r.contenders), func(int) targets.Op {
+	r.each(len(r.contenders), time.Time{}, func(int) targets.Op {
 		return targets.Op{Kind: targets.Read, Key: key, Home: home}
 	}, func(_ int, e *Exchange) { c.Nonce = append(c.Nonce, *e) })
 }
@@ -355,7 +360,7 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		round.Seeds = append(round.Seeds, r.ownDo(0, Own, op))
 	}
 	if round.Seeded() {
-		if r.budget.spend(ctx, len(r.contenders)*contest.Requests()) != nil {
+		if r.budget.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
 			return false
 		}
 		r.release(contest, round)
@@ -417,6 +422,7 @@ func (r *Runner) readBack(round *Round) {
 			reads--
 		} else {
 			failed++
+			time.Sleep(min(e.Reply.RetryAfter, patience(r.plan)))
 		}
 	}
 }
@@ -428,7 +434,7 @@ func (r *Runner) mend() {
 	for i := range r.contenders {
 		c := &r.contenders[i]
 		for j := range c.ops {
-			if o := c.ops[j].Reply.Outcome; o == targets.Unknown || o == targets.NotSent {
+			if broken(&c.ops[j]) {
 				group.Go(func() error { r.reopen(&c.session, c.Number); return nil })
 				break
 			}
@@ -438,11 +444,13 @@ func (r *Runner) mend() {
 }
 
 // each sends count ops, spread over the contenders' sessions, and hands the
-// exchanges over in order. It gives up on a target that serves none of them.
-func (r *Runner) each(count int, op func(i int) targets.Op, got func(i int, e *Exchange)) {
+// exchanges over in order. It gives up at the deadline, unless that is zero, and
+// on a target that serves nobody for some batches.
+func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, got func(i int, e *Exchange)) {
 	n := len(r.contenders)
 	exchanges := make([]Exchange, min(n, count))
-	for from := 0; from < count; from += n {
+	unserved := 0
+	for from := 0; from < count && unserved < unservedRounds && (deadline.IsZero() || time.Now().Before(deadline)); from += n {
 		part := exchanges[:min(n, count-from)]
 		_ = r.budget.spend(r.requests, len(part))
 		var group errgroup.Group
@@ -458,32 +466,56 @@ func (r *Runner) each(count int, op func(i int) targets.Op, got func(i int, e *E
 			r.summary.Requests += int64(part[j].Reply.Attempts)
 			served = served || part[j].Reply.Outcome.Served()
 			got(from+j, &part[j])
+			if broken(&part[j]) {
+				r.reopen(&r.contenders[j].session, j)
+			}
 		}
-		if !served {
-			return
+		if unserved++; served {
+			unserved = 0
 		}
 		r.heap.betweenRounds()
 	}
 }
 
-// lateReads reads the key of every round once more; after an interrupt only
-// those in doubt.
+// lateReads reads the key of every round once more; after an interrupt those in
+// doubt first, and only as many as time allows.
 func (r *Runner) lateReads() {
 	rounds := r.summary.Rounds
 	number := func(i int) int { return i + 1 }
+	var deadline time.Time
 	if r.summary.Interrupted {
-		var doubtful []int
-		if r.steering != nil {
-			doubtful = r.steering.Doubtful()
-		}
-		rounds, number = len(doubtful), func(i int) int { return doubtful[i] }
+		deadline = time.Now().Add(afterInterrupt)
+		order := r.doubtfulFirst()
+		number = func(i int) int { return order[i] }
 	}
 	if r.summary.Stopped != nil {
 		r.mend()
 	}
-	r.each(rounds, func(i int) targets.Op {
+	r.each(rounds, deadline, func(i int) targets.Op {
 		return targets.Op{Kind: targets.Read, Key: r.raceKey(number(i)), Home: r.plan.Race.Home()}
 	}, func(i int, e *Exchange) { r.observer.Late(number(i), e) })
+}
+
+// afterInterrupt is how long an interrupted run still reads keys.
+const afterInterrupt = 10 * time.Second
+
+// doubtfulFirst gives the numbers of all rounds, those first whose judgement waits
+// for a late read.
+func (r *Runner) doubtfulFirst() []int {
+	var order []int
+	if r.steering != nil {
+		order = r.steering.Doubtful()
+	}
+	doubtful := make(map[int]bool, len(order))
+	for _, n := range order {
+		doubtful[n] = true
+	}
+	for n := 1; n <= r.summary.Rounds; n++ {
+		if !doubtful[n] {
+			order = append(order, n)
+		}
+	}
+	return order
 }
 
 // clean deletes every key of the run; a volatile target forgets them by itself.
@@ -507,7 +539,7 @@ func (r *Runner) clean() error {
 		fixed = append(fixed, place{r.twinKey(n), home})
 	}
 	var failed error
-	r.each(len(fixed)+r.races, func(i int) targets.Op {
+	r.each(len(fixed)+r.races, time.Time{}, func(i int) targets.Op {
 		at := place{r.raceKey(i - len(fixed) + 1), home}
 		if i < len(fixed) {
 			at = fixed[i]

@@ -124,8 +124,10 @@ func nonceControl(exchanges []runner.Exchange) Control {
 		x := &exchanges[i+1]
 		if x.Reply.Outcome != targets.OK || x.Reply.Record.Token != exchanges[0].Op.Value.Token {
 			c.AsExpected = false
-			c.Detail = fmt.Sprintf("contender %d does not see what the run has just written (%s): its session is not on the same store",
-				x.Contender, x.Reply.Outcome)
+			c.Detail = fmt.Sprintf("contender %d does not see what the run has just written: its session is not on the same store", x.Contender)
+			if o := x.Reply.Outcome; o != targets.OK && o != targets.Missing {
+				c.Detail = fmt.Sprintf("contender %d could not read what the run has just written: %s %s", x.Contender, o, x.Reply.Code)
+			}
 			return c
 		}
 	}

@@ -90,7 +90,7 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 			e.ReachedGuard++
 		}
 		sent, end, known := times(x)
-		if !known {
+		if !known || o == targets.NotSent || o == targets.Unsupported {
 			continue
 		}
 		if len(spans) == 0 || spans[len(spans)-1].contender != x.Contender {

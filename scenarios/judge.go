@@ -121,8 +121,15 @@ type Terms struct {
 	ControlRounds int
 	CountsWrites  bool   // as targets.Description has it
 	SentBy        string // the same
+	Relayed       bool   // times of sending are those next to the store
 	Stagger       time.Duration
 	Thresholds    Thresholds
+}
+
+// countsAll tells whether the store would show a second application of any write
+// of the scenario: it counts writes on a version, not creates.
+func (t Terms) countsAll() bool {
+	return t.CountsWrites && t.Scenario.Info().Guard == targets.IfVersion
 }
 
 // Judge is an observer that keeps what a verdict needs of what it is shown.
@@ -134,6 +141,9 @@ type Judge struct {
 	unmapped string
 	// disagreed lists rounds on which the general checker rules otherwise.
 	disagreed []int
+	// unmappedReads counts read-backs and late reads with an answer that the table
+	// has no row for.
+	unmappedReads int
 }
 
 // NewJudge judges by the given terms.
@@ -159,10 +169,24 @@ func (j *Judge) Round(r *runner.Round) {
 	}
 	j.findings = append(j.findings, &f)
 	for i := range r.Ops {
-		if reply := &r.Ops[i].Reply; reply.Outcome == targets.Unmapped && j.unmapped == "" {
-			j.unmapped = sample(reply)
+		j.noteUnmapped(&r.Ops[i].Reply)
+	}
+	for _, own := range [][]runner.Exchange{r.Seeds, r.Reads} {
+		for i := range own {
+			j.unmappedReads += j.noteUnmapped(&own[i].Reply)
 		}
 	}
+}
+
+// noteUnmapped keeps the first sample; it gives 1 for an unmapped reply.
+func (j *Judge) noteUnmapped(reply *targets.Reply) int {
+	if reply.Outcome != targets.Unmapped {
+		return 0
+	}
+	if j.unmapped == "" {
+		j.unmapped = sample(reply)
+	}
+	return 1
 }
 
 func sample(r *targets.Reply) string {
@@ -185,6 +209,7 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
 		j.findings[i].readLate(read)
 	}
+	j.unmappedReads += j.noteUnmapped(&read.Reply)
 }
 
 // Doubtful names the rounds whose ruling waits for a late read.
@@ -208,6 +233,7 @@ type tally struct {
 	void       int
 	stale      int
 	indefinite int
+	unreadLate int // seeded rounds whose late read was not answered
 	contended  int
 	why        map[reason]int // why rounds do not count
 	unmapped   int
@@ -273,6 +299,9 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 	if r.Indefinite {
 		t.indefinite++
 	}
+	if !f.readOnce && !f.Unseeded {
+		t.unreadLate++
+	}
 	if r.Violation != nil {
 		t.violated++
 		if len(t.violations) < shownViolations {
@@ -324,7 +353,7 @@ func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 		return reason{"had a single contender", "raise --contenders"}
 	case float64(e.Troubled-r.Settled) > needed.Troubled*n:
 		return e.trouble()
-	case r.Unsettled > 0 && !terms.CountsWrites:
+	case r.Unsettled > 0 && !terms.countsAll():
 		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}
 	case e.Untold:
 		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
@@ -343,6 +372,9 @@ func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 
 func (j *Judge) contention(contended int) Contention {
 	c := Contention{ContendedRounds: contended, Skew: Skew{Method: j.terms.SentBy}}
+	if j.terms.Relayed {
+		c.Skew.Method = "server-span"
+	}
 	var flight []int
 	var overlaps, winner, guard []float64
 	var skews, closest []time.Duration

@@ -59,6 +59,16 @@ func judgeOf(rounds ...*runner.Round) *Judge {
 	return j
 }
 
+// agree makes the late read of a round show what its last read-back did.
+func agree(j *Judge, rounds ...*runner.Round) *Judge {
+	for _, r := range rounds {
+		late := r.Reads[len(r.Reads)-1]
+		late.Call, late.Sent, late.Return = late.Call+time.Hour, late.Sent+time.Hour, late.Return+time.Hour
+		j.Late(r.Number, &late)
+	}
+	return j
+}
+
 func TestVerdictOfMadeUpRounds(t *testing.T) {
 	win, lose := op{targets.OK, 1 * ms, 8 * ms, 1}, op{targets.Conflict, 1 * ms, 9 * ms, 1}
 	unknown := op{targets.Unknown, 1 * ms, 9 * ms, 1}
@@ -88,10 +98,10 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		{"two winners, one after two attempts", roundOf(3, 0, win, op{targets.OK, ms, 9 * ms, 2}, lose, lose), Inconclusive, "", "more than once"},
 		{"a foreign writer", foreign, Inconclusive, "", "nobody of this run wrote"},
 		{"an unknown code", roundOf(3, 0, win, lose, lose, op{targets.Unmapped, ms, 9 * ms, 1}), Inconclusive, "", "no row in the target's table"},
-		{"an old state that no late read confirms", roundOf(3, runner.Own, win, lose, lose, lose), Inconclusive, "", "no later read confirms"},
-		{"no read-back", unread, Held, "", ""},
+		{"one winner by an answer after two attempts, two by others", roundOf(3, 1, op{targets.OK, ms, 9 * ms, 2}, win, win, lose), Violated, "several-winners", ""},
+		{"no read-back", unread, Inconclusive, "", "could not be read once more"},
 	} {
-		v := judgeOf(contested(1), contested(2), c.round).Conclude("").Verdict
+		v := agree(judgeOf(contested(1), contested(2), c.round), contested(1), contested(2), c.round).Conclude("").Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
 			kind = v.Violations[0].Kind
@@ -104,6 +114,9 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		}
 	}
 }
+
+// noRead stands for a late read that was not made.
+const noRead = -2
 
 // What a late read shows can revise an earlier round, either way.
 func TestLateReadRevises(t *testing.T) {
@@ -120,12 +133,16 @@ func TestLateReadRevises(t *testing.T) {
 		{"the winner is gone", contested(1), runner.Own, Violated, "lost-write"},
 		{"a loser has taken its place", contested(1), 2, Violated, "refused-but-applied"},
 		{"the read-back was stale", roundOf(1, runner.Own, win, lose, lose, lose), 0, Inconclusive, ""},
+		{"the old state, and no late read", roundOf(1, runner.Own, win, lose, lose, lose), noRead, Inconclusive, ""},
+		{"as it should be, and no late read", contested(1), noRead, Inconclusive, ""},
 		{"the old state is confirmed", roundOf(1, runner.Own, win, lose, lose, lose), runner.Own, Violated, "lost-write"},
 		{"an unknown write came late", roundOf(1, 0, win, lose, lose, op{targets.Unknown, ms, 9 * ms, 1}), 3, Violated, "wrong-owner"},
 	} {
 		j := judgeOf(c.round)
-		read := readOf(c.round, c.late, time.Second)
-		j.Late(1, &read)
+		if c.late != noRead {
+			read := readOf(c.round, c.late, time.Second)
+			j.Late(1, &read)
+		}
 		v := j.Conclude("").Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
@@ -145,12 +162,18 @@ func TestUnsettledUnknownCountsOnlyWithACounter(t *testing.T) {
 	for range 10 {
 		ops = append(ops, lose)
 	}
-	for _, counts := range []bool{false, true} {
-		j := judgeOf(roundOf(1, 0, ops...))
-		j.terms.CountsWrites = counts
-		got := j.Conclude("")
-		if contended := got.Contention.ContendedRounds == 1; contended != counts {
-			t.Errorf("counter %v: %d contended rounds, %v", counts, got.Contention.ContendedRounds, got.Verdict.Reasons)
+	for _, s := range []Scenario{FailIfExists{}, VersionCAS{}} {
+		for _, counts := range []bool{false, true} {
+			r := roundOf(1, 0, ops...)
+			j := judgeOf()
+			j.terms.Scenario, j.terms.CountsWrites = s, counts
+			j.Round(r)
+			got := agree(j, r).Conclude("")
+			// A create starts every counter anew.
+			want := counts && s.Info().Guard == targets.IfVersion
+			if contended := got.Contention.ContendedRounds == 1; contended != want {
+				t.Errorf("%s, counter %v: %d contended rounds, %v", s.Info().Name, counts, got.Contention.ContendedRounds, got.Verdict.Reasons)
+			}
 		}
 	}
 }
@@ -344,7 +367,7 @@ func TestNonceAndTwinControls(t *testing.T) {
 			t.Errorf("%s: no race", c.name)
 		}
 		j.Round(contested(1))
-		v := j.Conclude("").Verdict
+		v := agree(j, contested(1)).Conclude("").Verdict
 		want := Held
 		if c.fails != "" {
 			want = Inconclusive
@@ -385,7 +408,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestMinContended(t *testing.T) {
-	j := judgeOf(contested(1), contested(2))
+	j := agree(judgeOf(contested(1), contested(2)), contested(1), contested(2))
 	j.terms.MinContended = 3
 	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "--min-contended asks for 3") {
 		t.Errorf("%s: %v", v.Status, v.Reasons)
@@ -423,7 +446,7 @@ func TestRelayedEvidence(t *testing.T) {
 		{"no times told", relayed(ms), false, "usable times"},
 		{"times of some told", relayed(ms, at(0), at(1)), false, "usable times"},
 	} {
-		got := judgeOf(c.round).Conclude("")
+		got := agree(judgeOf(c.round), c.round).Conclude("")
 		if contended := got.Contention.ContendedRounds == 1; contended != c.contended {
 			t.Errorf("%s: contended %v: %v", c.name, contended, got.Contention.Uncounted)
 		}
@@ -457,9 +480,109 @@ func TestThresholds(t *testing.T) {
 		j.terms.Thresholds = meets
 		change(&j.terms.Thresholds)
 		j.Round(round())
-		v := j.Conclude("").Verdict
+		v := agree(j, round()).Conclude("").Verdict
 		if held := v.Status == Held; held != (name == "") || !strings.Contains(fmt.Sprint(v.Reasons), name) {
 			t.Errorf("threshold %q: %s %v", name, v.Status, v.Reasons)
+		}
+	}
+}
+
+// A read-back of nothing, where a record had been seeded, is believed only if the
+// late read confirms it.
+func TestVanishedRecord(t *testing.T) {
+	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	seeded := func(owner int) *runner.Round {
+		r := roundOf(1, owner, op{targets.OK, 1 * ms, 8 * ms, 1}, lose, lose, lose)
+		r.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: r.Key, Value: targets.Record{Token: r.Key + seedSuffix}},
+			Reply: targets.Reply{Outcome: targets.OK}}}
+		return r
+	}
+	for late, want := range map[int]Status{0: Inconclusive, noRead: Inconclusive, runner.Own: Violated} {
+		j := judgeOf()
+		j.terms.Scenario = VersionCAS{}
+		r := seeded(runner.Own)
+		j.Round(r)
+		if late != noRead {
+			read := readOf(r, late, time.Second)
+			j.Late(1, &read)
+		}
+		if v := j.Conclude("").Verdict; v.Status != want {
+			t.Errorf("late read %d: %s, want %s: %v %v", late, v.Status, want, v.Reasons, v.Violations)
+		}
+	}
+}
+
+// An answer that nobody knows is one, wherever it came.
+func TestUnmappedReads(t *testing.T) {
+	unknown := runner.Exchange{Contender: runner.Own, Op: targets.Op{Kind: targets.Read}, Reply: targets.Reply{Outcome: targets.Unmapped, Code: "STRANGE"}}
+	back := contested(1)
+	back.Reads = append([]runner.Exchange{unknown}, back.Reads...)
+	late := agree(judgeOf(contested(1)), contested(1))
+	late.Late(1, &unknown)
+	for name, j := range map[string]*Judge{"read-back": agree(judgeOf(back), back), "late read": late} {
+		if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "STRANGE") {
+			t.Errorf("%s: %s %v", name, v.Status, v.Reasons)
+		}
+	}
+}
+
+// A request that never left was not in flight, and only an unknown outcome that
+// was settled is taken off the troubled.
+func TestTroubleAndFlight(t *testing.T) {
+	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+	ops := []op{{targets.OK, 1 * ms, 8 * ms, 1}}
+	for len(ops) < 10 {
+		ops = append(ops, lose)
+	}
+	unsent := append(slices.Clone(ops), op{targets.NotSent, 1 * ms, 9 * ms, 1})
+	if e := evidenceOf(roundOf(1, 0, unsent...)); e.MaxInFlight != 10 || e.Contenders != 11 || e.Troubled != 1 {
+		t.Errorf("%d of %d in flight, %d troubled; one was not sent", e.MaxInFlight, e.Contenders, e.Troubled)
+	}
+	// Two of twelve are throttled; a refusal after two attempts turns out to be the winner's.
+	throttled := append(slices.Clone(ops[1:]), op{targets.Conflict, ms, 9 * ms, 2}, op{targets.Throttled, ms, 9 * ms, 1}, op{targets.Throttled, ms, 9 * ms, 1})
+	r := roundOf(1, 9, throttled...)
+	if v := agree(judgeOf(r), r).Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "throttled") {
+		t.Errorf("%s %v", v.Status, v.Reasons)
+	}
+}
+
+// A refusal that the store applied all the same is a violation in the controls
+// too; two accepted creates that went out twice prove nothing.
+func TestControlsAreHistories(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		attempts int
+		wrong    bool // refuses, and stores
+		kind     string
+	}{
+		{"refuses, and stores", 1, true, "refused-but-applied"},
+		{"accepts a second create that went out twice", 2, false, ""},
+	} {
+		held := map[string]targets.Record{}
+		controls := &runner.Controls{Key: "contend-01TEST-s", Nonce: nonceOf("a", "a")}
+		targets.CheckSequential(controls.Key, func(session int, op targets.Op) targets.Reply {
+			reply := answer(held, op, c.attempts > 1, c.attempts > 1)
+			if c.wrong && reply.Outcome == targets.Conflict {
+				held[op.Key] = op.Value
+			}
+			reply.Attempts = c.attempts
+			controls.Sequential = append(controls.Sequential, runner.Exchange{Contender: session, Op: op, Reply: reply})
+			return reply
+		})
+		j := judgeOf()
+		j.Controls(controls)
+		var kinds []string
+		failed := 0
+		for _, control := range j.controls {
+			if !control.AsExpected {
+				failed++
+			}
+			for _, v := range control.violations {
+				kinds = append(kinds, v.Kind)
+			}
+		}
+		if failed != 2 || len(kinds) > 0 != (c.kind != "") || len(kinds) > 0 && kinds[0] != c.kind {
+			t.Errorf("%s: %d controls not as expected, violations %q, want %q", c.name, failed, kinds, c.kind)
 		}
 	}
 }

@@ -138,6 +138,12 @@ func (oneWinner) Rule(f *Finding) Ruling {
 		}
 	}
 	r.Unread = !f.plain && !anyRead(acts)
+	// A read-back of nothing is believed only if the late read confirms it.
+	if f.late == nil || f.late.kind != sawNothing {
+		if left := withoutReadBacks(acts, sawNothing); len(left) < len(acts) {
+			acts, r.StaleRead = left, true
+		}
+	}
 	b := f.state.forbidden(acts)
 	if b == nil {
 		b = r.judgeOrder(f, acts)
@@ -211,7 +217,7 @@ func (r *Ruling) judgeOrder(f *Finding, acts []act) *breach {
 	r.history = acts
 	b := checkRound(acts)
 	if b != nil && (f.late == nil || f.late.kind != sawOld) {
-		without := withoutReadBacksOfOld(acts)
+		without := withoutReadBacks(acts, sawOld)
 		if len(without) < len(acts) && checkRound(without) == nil {
 			r.history, r.StaleRead, b = without, true, nil
 		}
@@ -220,10 +226,10 @@ func (r *Ruling) judgeOrder(f *Finding, acts []act) *breach {
 	return b
 }
 
-func withoutReadBacksOfOld(acts []act) []act {
+func withoutReadBacks(acts []act, kind actKind) []act {
 	var kept []act
 	for i := range acts {
-		if acts[i].kind != sawOld || acts[i].who != runner.Own {
+		if acts[i].kind != kind || acts[i].who != runner.Own {
 			kept = append(kept, acts[i])
 		}
 	}
@@ -243,8 +249,10 @@ func (r *Ruling) settle(f *Finding, acts []act) {
 			continue
 		}
 		if acts[i].token == owner {
-			r.Settled++
 			r.Winners++
+			if acts[i].outcome == targets.Unknown {
+				r.Settled++
+			}
 		} else {
 			r.Unsettled++
 		}
@@ -303,7 +311,7 @@ func (f *Finding) readLate(e *runner.Exchange) {
 	if !ok {
 		return
 	}
-	a.late = true
+	a.late, f.readOnce = true, true
 	for i := range f.acts {
 		b := &f.acts[i]
 		same := b.kind == sawNew || f.plain && b.kind == wrote

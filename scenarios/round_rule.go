@@ -63,15 +63,13 @@ func (b *breach) definite() bool {
 //
 // Intervals are closed. It gives nil for a legal round.
 func checkRound(acts []act) *breach {
-	var w, lost, old, fresh, other *act // other: a read that names another owner than fresh
+	// second is another OK write; other a read that names another owner than fresh.
+	var w, second, lost, old, fresh, other *act
 	for i := range acts {
 		a := &acts[i]
 		switch a.kind {
 		case wrote:
-			if w != nil {
-				return &breach{"several-winners", w, a}
-			}
-			w = a
+			w, second = twoWinners(w, second, a)
 		case refused:
 			if lost == nil || a.ret < lost.ret {
 				lost = a
@@ -90,6 +88,8 @@ func checkRound(acts []act) *breach {
 		}
 	}
 	switch {
+	case second != nil:
+		return &breach{"several-winners", w, second}
 	case w != nil && fresh != nil && fresh.token != w.token:
 		return &breach{"wrong-owner", w, fresh}
 	case w != nil && other != nil:
@@ -106,6 +106,21 @@ func checkRound(acts []act) *breach {
 		}
 	}
 	return checkWindow(w, lost, old, fresh)
+}
+
+// twoWinners takes one more OK write into account: of those that went out once
+// the first two, since they prove more than the others.
+func twoWinners(w, second, a *act) (*act, *act) {
+	switch {
+	case w == nil:
+		return a, second
+	case w.retried && !a.retried:
+		return a, w
+	case second == nil || second.retried && !a.retried:
+		return w, a
+	default:
+		return w, second
+	}
 }
 
 // firstAdmissible gives the uncertain write that was called first among those
@@ -161,7 +176,7 @@ func checkWindow(w, lost, old, fresh *act) *breach {
 // owner, every uncertain write, and what the runner itself read.
 func reduce(acts []act) []act {
 	var kept, rest []act
-	var lost, old *act
+	var w, second, lost, old *act
 	for i := range acts {
 		a := &acts[i]
 		if a.who == runner.Own {
@@ -170,9 +185,7 @@ func reduce(acts []act) []act {
 		}
 		switch a.kind {
 		case wrote:
-			if countKind(kept, wrote) < 2 {
-				kept = append(kept, *a)
-			}
+			w, second = twoWinners(w, second, a)
 		case refused:
 			if lost == nil || a.ret < lost.ret {
 				lost = a
@@ -189,7 +202,7 @@ func reduce(acts []act) []act {
 			rest = append(rest, *a)
 		}
 	}
-	for _, a := range []*act{lost, old} {
+	for _, a := range []*act{w, second, lost, old} {
 		if a != nil {
 			kept = append(kept, *a)
 		}

@@ -63,6 +63,7 @@ type Finding struct {
 	won      int // OK writes, of which acts holds two at most
 	state    startState
 	late     *act // nil: not read late, or as the read-back had it
+	readOnce bool // the late read was answered
 	plain    bool // of acts, only the winner is left
 }
 
@@ -141,9 +142,10 @@ func Fates(r *runner.Round) []Fate {
 		switch {
 		case last.Op.Kind == targets.Write && last.Reply.Outcome == targets.OK:
 			f.Outcome = "won"
-		case last.Reply.Outcome == targets.Conflict, last.Op.Kind == targets.Read && last.Reply.Outcome.Served():
+		case last.Reply.Outcome == targets.Conflict, last.Op.Kind == targets.Read && last.Reply.Outcome == targets.OK,
+			last.Op.Kind == targets.Read && last.Reply.Outcome == targets.Missing:
 			f.Outcome = "lost"
-		case last.Reply.Outcome == targets.Unsupported:
+		case last.Reply.Outcome == targets.Unsupported, last.Reply.Outcome == targets.Missing:
 			f.Outcome = string(targets.Invalid)
 		}
 		fates = append(fates, f)

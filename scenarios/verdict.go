@@ -55,8 +55,11 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 			add("control %s: %s", c.Name, c.Detail)
 		}
 	}
-	if t.unmapped > 0 {
-		add("%d of the replies have no row in the target's table, such as %s", t.unmapped, j.unmapped)
+	if n := t.unmapped + j.unmappedReads; n > 0 {
+		add("%d of the replies have no row in the target's table, such as %s", n, j.unmapped)
+	}
+	if t.unreadLate > 0 {
+		add("%d of %d rounds could not be read once more at the end, so a change after the first read-back would not have been seen", t.unreadLate, rounds)
 	}
 	if t.void > 0 {
 		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys (stop them, or choose another --key-prefix)", t.void, rounds)
@@ -71,7 +74,7 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if rounds == 0 && stopped == "" {
 		add("no round was run")
 	}
-	if rounds > 0 && (!j.enoughContended(t) || t.contended < j.terms.MinContended) {
+	if rounds > 0 && (t.contended == 0 || !j.enoughContended(t) || t.contended < j.terms.MinContended) {
 		add("%s", j.tooFewContended(t))
 	}
 	return doubts
@@ -84,7 +87,7 @@ func (j *Judge) enoughContended(t *tally) bool {
 
 func (j *Judge) tooFewContended(t *tally) string {
 	needed := fmt.Sprintf("%.0f %% of them are needed", 100*j.terms.Thresholds.Contended)
-	if j.enoughContended(t) {
+	if t.contended > 0 && j.enoughContended(t) {
 		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
 	}
 	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, UncountedText(t.uncounted()))

@@ -10,7 +10,7 @@ import (
 // Answer is one row of a target's table of replies.
 type Answer struct {
 	Code    string // "": any code
-	Status  int    // 0: any status
+	Status  int    // 0: any status; below 10: any of that hundred, 5 for 500 to 599
 	Outcome Outcome
 	Source  string // where the meaning was read or measured
 }
@@ -19,7 +19,7 @@ type Answer struct {
 // Unmapped.
 func outcomeOf(rows []Answer, code string, status int) Outcome {
 	for _, row := range rows {
-		if (row.Code == "" || row.Code == code) && (row.Status == 0 || row.Status == status) {
+		if (row.Code == "" || row.Code == code) && (row.Status == 0 || row.Status == status || row.Status == status/100) {
 			return row.Outcome
 		}
 	}

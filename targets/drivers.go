@@ -136,7 +136,7 @@ func (d Driver) param(u *url.URL, name string) string {
 
 const masked = "xxxxx"
 
-var secretParameters = []string{"password", "sslpassword", "token", "secret"}
+var secretParameters = []string{"pass", "token", "secret"}
 
 // Redact masks the password and the secret parameters of a URL, and the end of a
 // web trigger's path. What cannot be
@@ -149,24 +149,44 @@ func Redact(raw string) string {
 	}
 	if _, ok := u.User.Password(); ok {
 		u.User = url.UserPassword(u.User.Username(), masked)
-	} else if u.User != nil && strings.HasPrefix(u.Scheme, "redis") {
+	} else if u.User != nil && strings.HasPrefix(u.Scheme, "redis") && u.User.Username() != "" {
 		// A user without a password is most likely a password without its colon.
 		u.User = url.User(masked)
 	}
-	q := u.Query()
-	for _, name := range secretParameters {
-		if q.Has(name) {
+	if u.Opaque != "" {
+		u.Opaque = masked
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		// Nobody can tell which part of it is whose.
+		u.RawQuery = masked
+	}
+	for name := range q {
+		if isSecret(name) {
 			q.Set(name, masked)
 			u.RawQuery = q.Encode()
 		}
 	}
-	// The address of a web trigger is a secret itself.
-	if strings.HasPrefix(u.Scheme, "forge+http") {
-		if i := strings.LastIndexByte(u.Path, '/'); i >= 0 && i < len(u.Path)-1 {
-			u.Path = u.Path[:i+1] + masked
-		}
+	if i, j := triggerID(u); i < j {
+		u.Path, u.RawPath = u.Path[:i]+masked+u.Path[j:], ""
 	}
 	return u.String()
+}
+
+// isSecret tells whether a parameter is one, however it is written.
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretParameters, func(s string) bool { return strings.Contains(name, s) })
+}
+
+// triggerID gives where the last part of the path begins and ends: in the address
+// of a web trigger, also where its forge+ was forgotten, it is a secret itself.
+func triggerID(u *url.URL) (begin, end int) {
+	if !strings.HasPrefix(strings.TrimPrefix(u.Scheme, "forge+"), "http") {
+		return 0, 0
+	}
+	end = len(strings.TrimRight(u.Path, "/"))
+	return strings.LastIndexByte(u.Path[:end], '/') + 1, end
 }
 
 // redactError masks the secrets of u in an error's text, keeping its chain.
@@ -189,15 +209,16 @@ func secrets(u *url.URL) []string {
 	if password, ok := u.User.Password(); ok && password != "" {
 		all = append(all, password, url.QueryEscape(password), url.PathEscape(password))
 	}
-	for _, name := range secretParameters {
-		if v := u.Query().Get(name); v != "" {
+	for name, values := range u.Query() {
+		if v := values[0]; isSecret(name) && v != "" {
 			all = append(all, v, url.QueryEscape(v))
 		}
 	}
-	if strings.HasPrefix(u.Scheme, "forge+http") {
-		if i := strings.LastIndexByte(u.Path, '/'); i >= 0 && i < len(u.Path)-1 {
-			all = append(all, u.Path[i+1:])
-		}
+	if name := u.User.Username(); name != "" && strings.HasPrefix(u.Scheme, "redis") && len(all) == 0 {
+		all = append(all, name)
+	}
+	if i, j := triggerID(u); i < j {
+		all = append(all, u.Path[i:j])
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -66,11 +67,7 @@ var webTriggerAnswers = []Answer{
 	{Code: webTrigger, Status: 429, Outcome: Throttled, Source: webTriggerFacts},
 	{Code: webTrigger, Status: 200, Outcome: Unknown, Source: "not the companion app's answer, so it says nothing of the write"},
 	{Code: webTrigger, Status: 202, Outcome: Unknown, Source: "accepted is not done"},
-	{Code: webTrigger, Status: 301, Outcome: Invalid, Source: "redirects are not followed"},
-	{Code: webTrigger, Status: 302, Outcome: Invalid, Source: "redirects are not followed"},
-	{Code: webTrigger, Status: 303, Outcome: Invalid, Source: "redirects are not followed"},
-	{Code: webTrigger, Status: 307, Outcome: Invalid, Source: "redirects are not followed"},
-	{Code: webTrigger, Status: 308, Outcome: Invalid, Source: "redirects are not followed"},
+	{Code: webTrigger, Status: 3, Outcome: Invalid, Source: "redirects are not followed"},
 	{Code: webTrigger, Status: 400, Outcome: Invalid, Source: "the companion app: not an op"},
 	{Code: webTrigger, Status: 401, Outcome: Invalid, Source: "the companion app: the token is wrong"},
 	{Code: webTrigger, Status: 403, Outcome: Invalid, Source: webTriggerFacts},
@@ -79,10 +76,7 @@ var webTriggerAnswers = []Answer{
 	{Code: webTrigger, Status: 413, Outcome: Invalid, Source: webTriggerFacts + ": payload over 5 MB"},
 	{Code: webTrigger, Status: 424, Outcome: Invalid, Source: webTriggerFacts + ": the app was uninstalled"},
 	{Code: webTrigger, Status: 408, Outcome: Unknown, Source: "the function may have run"},
-	{Code: webTrigger, Status: 500, Outcome: Unknown, Source: "the function may have run"},
-	{Code: webTrigger, Status: 502, Outcome: Unknown, Source: "the function may have run"},
-	{Code: webTrigger, Status: 503, Outcome: Unknown, Source: "the function may have run"},
-	{Code: webTrigger, Status: 504, Outcome: Unknown, Source: "the function may have run"},
+	{Code: webTrigger, Status: 5, Outcome: Unknown, Source: "the function may have run"},
 }
 
 const forgeSQLFacts = "Forge SQL documentation: error handling"
@@ -120,6 +114,7 @@ type forge struct {
 // forgePing is what the app tells of itself with every answer.
 type forgePing struct {
 	Schema    string  `json:"schema"`
+	Isolate   string  `json:"isolate"`     // drawn once by each
 	Received  float64 `json:"received_ms"` // start of the invocation
 	Now       float64 `json:"now_ms"`      // of the answer
 	Storage   Outcome `json:"storage"`     // of the read that a ping makes
@@ -161,7 +156,7 @@ func openForge(u *url.URL) (Target, error) {
 		return nil, usagef("target %q: create=%s and cas=%s put the records of a run into two places; create=sql and cas=sql go together",
 			Redact(u.String()), create, cas)
 	}
-	return &forge{url: u, base: base, token: token, create: create, cas: cas}, nil
+	return &forge{clocks: make(clocks), url: u, base: base, token: token, create: create, cas: cas}, nil
 }
 
 // forgeEndpoint gives the http or https URL behind a target's, and the token.
@@ -280,7 +275,7 @@ func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error)
 	defer f.mu.Unlock()
 	f.ping = ping
 	f.simulated = f.simulated || ping.Simulated || isSimulated(a)
-	f.clocks.note(call, call.Add(took), ping.Received, ping.Now)
+	f.clocks.note(ping.Isolate, call, call.Add(took), ping.Received, ping.Now)
 	if ping.Cold {
 		f.cold = append(f.cold, took)
 	} else {
@@ -484,33 +479,53 @@ func (f *forge) there(t time.Time) time.Time {
 	return t.Add(f.clocks.offset()).Round(0).UTC()
 }
 
-// clocks compares the clocks next to the store with ours: each answer shows that
-// an invocation began after our call, and ended before our return.
-type clocks struct {
-	told      bool
-	low, high time.Duration // bounds of their clock minus ours
+// clocks compares the clocks next to the store with ours, one for each isolate of
+// the app. An answer shows their clock minus ours up to what the way there and
+// back took; the fastest answer of an isolate shows it best.
+type clocks map[string]clockReading
+
+// clockReading is what the fastest answer of an isolate shows.
+type clockReading struct {
+	way    time.Duration // there and back, without the invocation
+	offset time.Duration // their clock minus ours, if both ways took the same
 }
 
-// note takes an answer into account; began and ended are in milliseconds since
-// 1970, by their clock.
-func (c *clocks) note(call, ret time.Time, began, ended float64) {
+// note takes an answer into account; began and ended are of the invocation, in
+// milliseconds since 1970, by its clock.
+func (c clocks) note(isolate string, call, ret time.Time, began, ended float64) {
 	at := func(ms float64) time.Time { return time.UnixMicro(int64(ms * 1000)) }
-	low, high := at(ended).Sub(ret.Round(0)), at(began).Sub(call.Round(0))
-	if !c.told {
-		c.told, c.low, c.high = true, low, high
-		return
+	there, back := at(began).Sub(call.Round(0)), at(ended).Sub(ret.Round(0))
+	r := clockReading{way: there - back, offset: (there + back) / 2}
+	if held, known := c[isolate]; !known || r.way < held.way {
+		c[isolate] = r
 	}
-	c.low, c.high = max(c.low, low), min(c.high, high)
 }
 
-// offset is their clock minus ours.
-func (c *clocks) offset() time.Duration { return c.low + (c.high-c.low)/2 }
-
-// uncertainty is how far two of them may be apart: where the bounds cross, they
-// are apart by that much at least.
-func (c *clocks) uncertainty() time.Duration {
-	if c.high < c.low {
-		return c.low - c.high
+// offset is their clock minus ours: that of the fastest answer.
+func (c clocks) offset() time.Duration {
+	var best clockReading
+	first := true
+	for _, r := range c {
+		if first || r.way < best.way {
+			best, first = r, false
+		}
 	}
-	return c.high - c.low
+	return best.offset
+}
+
+// leastUncertainty is the fineness of the clocks themselves.
+const leastUncertainty = time.Millisecond
+
+// uncertainty estimates how far two of them are apart, by the spread of their
+// offsets: what is the same for all ways there does not matter to it, what
+// differs from way to way makes it larger.
+func (c clocks) uncertainty() time.Duration {
+	if len(c) == 0 {
+		return 0
+	}
+	low, high := time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
+	for _, r := range c {
+		low, high = min(low, r.offset), max(high, r.offset)
+	}
+	return max(high-low, leastUncertainty)
 }

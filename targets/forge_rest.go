@@ -35,19 +35,16 @@ func forgeRESTDriver() Driver {
 // restAnswers are what stands between us and the store.
 var restAnswers = []Answer{
 	{Status: 202, Outcome: Unknown, Source: "accepted is not done"},
-	{Status: 301, Outcome: Invalid, Source: "redirects are not followed"},
-	{Status: 302, Outcome: Invalid, Source: "redirects are not followed"},
-	{Status: 307, Outcome: Invalid, Source: "redirects are not followed"},
-	{Status: 308, Outcome: Invalid, Source: "redirects are not followed"},
+	{Status: 3, Outcome: Invalid, Source: "redirects are not followed"},
 	{Status: 401, Outcome: Invalid, Source: "the bearer token is wrong or has run out"},
 	{Status: 403, Outcome: Invalid, Source: "the token lacks the scope storage:app"},
 	{Status: 405, Outcome: Invalid, Source: "RFC 9110"},
+	{Status: 412, Outcome: Conflict, Source: "RFC 9110"},
 	{Status: 413, Outcome: Invalid, Source: "RFC 9110"},
+	{Status: 415, Outcome: Invalid, Source: "RFC 9110"},
 	{Status: 424, Outcome: Invalid, Source: "Forge documentation: the app was uninstalled"},
 	{Status: 408, Outcome: Unknown, Source: "the store may have been asked"},
-	{Status: 502, Outcome: Unknown, Source: "the store may have been asked"},
-	{Status: 503, Outcome: Unknown, Source: "the store may have been asked"},
-	{Status: 504, Outcome: Unknown, Source: "the store may have been asked"},
+	{Status: 5, Outcome: Unknown, Source: "the store may have been asked"},
 }
 
 // forgeREST is Forge KVS by its wire protocol.

@@ -243,7 +243,7 @@ func TestNotBeforeIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.clocks = clocks{told: true, low: 59 * time.Minute, high: 61 * time.Minute}
+	f.clocks = clocks{"one": {offset: time.Hour}}
 	op := forgeCreate
 	op.NotBefore = time.Now().Add(time.Second)
 	(&forgeSession{target: f, conn: dialFor(t, base)}).Do(t.Context(), op)
@@ -262,27 +262,28 @@ func dialFor(t *testing.T, base *url.URL) *httpConn {
 	return conn
 }
 
-// The clocks are known as well as the fastest answers allow, and not better than
-// they contradict each other.
+// The clocks are as far apart as the fastest answers of their isolates show; what
+// every way there has in common does not count.
 func TestClocks(t *testing.T) {
 	at := time.UnixMilli(1_000_000)
-	note := func(c *clocks, rtt, ahead time.Duration) {
-		// The invocation takes no time, in the middle of the round trip.
-		now := float64(at.Add(rtt/2+ahead).UnixMicro()) / 1000
-		c.note(at, at.Add(rtt), now, now)
+	c := make(clocks)
+	note := func(isolate string, there, back, ahead time.Duration) {
+		began := float64(at.Add(there+ahead).UnixMicro()) / 1000
+		ended := float64(at.Add(there+ahead+50*time.Millisecond).UnixMicro()) / 1000
+		c.note(isolate, at, at.Add(there+50*time.Millisecond+back), began, ended)
 	}
-	var c clocks
-	note(&c, 2*time.Second, 5*time.Second)
-	if c.offset() != 5*time.Second || c.uncertainty() != 2*time.Second {
-		t.Errorf("one slow answer: offset %s ± %s", c.offset(), c.uncertainty())
+	note("one", 4*time.Second, 100*time.Millisecond, 5*time.Second) // a cold start
+	note("one", 300*time.Millisecond, 100*time.Millisecond, 5*time.Second)
+	if c.offset() != 5100*time.Millisecond || c.uncertainty() != leastUncertainty {
+		t.Errorf("one isolate: offset %s ± %s", c.offset(), c.uncertainty())
 	}
-	note(&c, 100*time.Millisecond, 5*time.Second)
-	if c.offset() != 5*time.Second || c.uncertainty() != 100*time.Millisecond {
-		t.Errorf("and a fast one: offset %s ± %s", c.offset(), c.uncertainty())
+	note("two", 300*time.Millisecond, 100*time.Millisecond, 5*time.Second)
+	if c.uncertainty() != leastUncertainty {
+		t.Errorf("two isolates of one clock, by the same way: ± %s", c.uncertainty())
 	}
-	note(&c, 100*time.Millisecond, 6*time.Second)
-	if c.uncertainty() < 800*time.Millisecond {
-		t.Errorf("two clocks a second apart: ± %s", c.uncertainty())
+	note("three", 300*time.Millisecond, 100*time.Millisecond, 5099*time.Millisecond)
+	if c.uncertainty() != 99*time.Millisecond {
+		t.Errorf("isolates 99 ms apart: ± %s", c.uncertainty())
 	}
 }
 

@@ -5,18 +5,18 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 	"time"
 )
 
 // httpConn is one connection to an HTTP server, of a session's own. Nothing is
 // sent twice: it keeps no pool, follows no redirect and resends nothing.
 type httpConn struct {
-	base *url.URL // http or https
-	conn *http.ClientConn
+	base  *url.URL // http or https
+	conn  *http.ClientConn
+	clock *sentClock
 }
 
 // answerLimit is more than any answer that a target reads.
@@ -27,13 +27,14 @@ func dialHTTP(ctx context.Context, base *url.URL) (*httpConn, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
 	}
-	transport := &http.Transport{Protocols: new(http.Protocols)}
+	clock := &sentClock{}
+	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: clock.dial}
 	transport.Protocols.SetHTTP1(true)
-	conn, err := transport.NewClientConn(ctx, base.Scheme, base.Hostname()+":"+port)
+	conn, err := transport.NewClientConn(ctx, base.Scheme, net.JoinHostPort(base.Hostname(), port))
 	if err != nil {
 		return nil, err
 	}
-	return &httpConn{base, conn}, nil
+	return &httpConn{base, conn, clock}, nil
 }
 
 func (c *httpConn) close() error { return c.conn.Close() }
@@ -61,29 +62,13 @@ func (c *httpConn) post(ctx context.Context, path, token string, body []byte) (h
 		return a, dialErr
 	}
 	c.conn.Close()
-	c.conn = fresh.conn
+	c.conn, c.clock = fresh.conn, fresh.clock
 	return c.postOnce(ctx, path, token, body)
 }
 
 func (c *httpConn) postOnce(ctx context.Context, path, token string, body []byte) (a httpAnswer, err error) {
-	var wrote atomic.Pointer[time.Time]
-	var begun atomic.Bool
-	// The write goes on in a goroutine of the connection's own.
-	defer func() {
-		a.begun = begun.Load()
-		if t := wrote.Load(); t != nil {
-			a.sent = *t
-		}
-	}()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaderField: func(string, []string) { begun.Store(true) },
-		WroteRequest: func(w httptrace.WroteRequestInfo) {
-			if w.Err == nil {
-				now := time.Now()
-				wrote.Store(&now)
-			}
-		},
-	})
+	c.clock.begin()
+	defer func() { a.sent, a.begun = c.clock.at(), c.clock.begun.Load() }()
 	at := *c.base
 	at.Path += path
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))

@@ -12,12 +12,14 @@ import (
 type sentClock struct {
 	sent     atomic.Pointer[time.Time]
 	answered atomic.Bool
+	begun    atomic.Bool // something was written, whole or not
 }
 
 // begin forgets the request before.
 func (c *sentClock) begin() {
 	c.sent.Store(nil)
 	c.answered.Store(false)
+	c.begun.Store(false)
 }
 
 // at is the zero time while no complete Write was made.
@@ -43,6 +45,7 @@ type clockedConn struct {
 }
 
 func (c *clockedConn) Write(b []byte) (int, error) {
+	c.clock.begun.Store(true)
 	n, err := c.Conn.Write(b)
 	if err != nil {
 		return n, err

@@ -74,7 +74,8 @@ func (s *sequence) expect(promise string, op Op, got Reply, want Outcome, accept
 		if got.Code != "" || got.Status != 0 {
 			c.Detail += fmt.Sprintf(" (%s)", codeAndStatus(got))
 		}
-		if got.Outcome == OK && accepted != "" {
+		// After more than one attempt a reply may be the writer's own doing.
+		if got.Outcome == OK && accepted != "" && got.Attempts <= 1 {
 			c.Violation = accepted
 		}
 	}
@@ -83,13 +84,17 @@ func (s *sequence) expect(promise string, op Op, got Reply, want Outcome, accept
 }
 
 // holds notes whether the store holds the record of the given write.
-func (s *sequence) holds(promise string, session int, want Op) bool {
+// refused, where it is not the zero Op, is a write that was told it lost.
+func (s *sequence) holds(promise string, session int, want, refused Op) bool {
 	op, got := s.read(session)
 	c := SequentialCheck{Control: s.control, Promise: promise, Op: op, Reply: got,
 		Kept: got.Outcome == OK && got.Record.Token == want.Value.Token && got.Record.Version == want.Value.Version}
 	if !c.Kept {
 		c.Detail = fmt.Sprintf("%s: expected the record %s at version %d, got %s %s at version %d", promise,
 			want.Value.Token, want.Value.Version, got.Outcome, got.Record.Token, got.Record.Version)
+		if token := refused.Value.Token; token != "" && got.Record.Token == token {
+			c.Violation, c.Op = "refused-but-applied", refused
+		}
 	}
 	s.checks = append(s.checks, c)
 	return c.Kept
@@ -120,7 +125,7 @@ func (s *sequence) create(key string) {
 	op, got = s.write(1, 1, ifAbsent)
 	refused := s.expect("a second create loses", op, got, Conflict, "second-create-accepted")
 	if refused {
-		s.holds("a refused create leaves the record alone", 1, first)
+		s.holds("a refused create leaves the record alone", 1, first, op)
 	}
 	op, got = s.delete(1)
 	if s.expect("a delete is accepted", op, got, OK, "") && refused {
@@ -145,11 +150,11 @@ func (s *sequence) compareAndSet(key string) {
 		s.delete(0)
 		return
 	}
-	if s.holds("a write on the right version is stored", 1, right) {
+	if s.holds("a write on the right version is stored", 1, right, Op{}) {
 		_, is := s.read(1)
 		op, got := s.write(1, 1, on(0, was))
 		if s.expect("a write on a stale version loses", op, got, Conflict, "stale-write-accepted") {
-			s.holds("a refused write leaves the record alone", 0, right)
+			s.holds("a refused write leaves the record alone", 0, right, op)
 		}
 		changed := was.Version == "" || was.Version != is.Version
 		s.checks = append(s.checks, SequentialCheck{Control: s.control, Promise: "a write changes the store's own version",

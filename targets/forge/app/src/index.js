@@ -1,6 +1,6 @@
 // The web trigger: takes one op as contend.op/1 and answers with contend.reply/1.
 
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { now } from './clock.js';
 import { kvsStore, listKvs } from './kvs.js';
 import { Refused, parse } from './request.js';
@@ -9,6 +9,9 @@ import { perform } from './storage.js';
 
 // Read and found missing by a ping, so that the way to the storage is warm.
 const PING_KEY = 'contend-ping';
+
+// Clocks are compared isolate by isolate.
+const ISOLATE = randomUUID();
 
 let cold = true;
 
@@ -30,6 +33,7 @@ export async function run(request) {
   const reply = await perform(store, asked.op ?? { kind: 'read', key: PING_KEY });
   return answer(200, {
     ...(asked.ping ? { storage: reply.outcome } : { reply }),
+    isolate: ISOLATE,
     received_ms: received,
     now_ms: now(),
     package: store.package,
