@@ -334,7 +334,7 @@ type reason struct{ why, mend string }
 func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 	e := &f.Evidence
 	n, needed := float64(e.Contenders), terms.Thresholds
-	closer := "lower --contenders: from here so many cannot be let go close enough together for so fast a store"
+	closer := "choose another --contenders, or a longer --duration: from here they cannot all be let go together for so fast a store"
 	if terms.Stagger > 0 {
 		closer = "lower --stagger"
 	}
