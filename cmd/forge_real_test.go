@@ -1,6 +1,14 @@
 package cmd_test
 
 import (
+	"encoding/pem"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,5 +52,43 @@ func TestThroughTheCompanionApp(t *testing.T) {
 			}
 			t.Log(r.VerdictLine())
 		}
+	}
+}
+
+// Over TLS, as a live site is reached: a proxy with a certificate stands before
+// the host, and the program trusts it by SSL_CERT_FILE, which Go heeds on Linux.
+func TestForgeOverTLS(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the certificate cannot be trusted for one process here")
+	}
+	address, token := apptest.Host(t, "--latency=1ms..9ms")
+	behind, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: behind.Scheme, Host: behind.Host}))
+	defer proxy.Close()
+	certificate := filepath.Join(t.TempDir(), "proxy.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
+	if err := os.WriteFile(certificate, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := "forge+" + proxy.URL + behind.Path
+	run := func(environment ...string) (string, int) {
+		command := exec.Command(program, "fail-if-exists", "-t", target, "-r", "2", "-n", "4", "-q")
+		command.Env = append(append(os.Environ(), "CONTEND_FORGE_TOKEN="+token), environment...)
+		out, _ := command.CombinedOutput()
+		return string(out), command.ProcessState.ExitCode()
+	}
+	if out, code := run("SSL_CERT_FILE=" + certificate); code != 0 && code != 3 || !strings.Contains(out, "(simulated)") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	// A certificate that nobody trusts is told, and nothing is contended for.
+	if out, code := run("SSL_CERT_FILE=/dev/null", "SSL_CERT_DIR=/dev/null"); code != 4 || !strings.Contains(out, "certificate") || strings.Contains(out, behind.Path) {
+		t.Errorf("untrusted: exit %d: %s", code, out)
 	}
 }
