@@ -18,8 +18,24 @@ import (
 	"contend/runner"
 )
 
+// builtIn is the folder of the program that the tests build.
+var builtIn string
+
+// tidied removes it when they are done.
+type tidied struct{ *testing.M }
+
+func (m tidied) Run() int {
+	var err error
+	if builtIn, err = os.MkdirTemp("", "contend-built-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(builtIn)
+	return m.M.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidied{m}, map[string]func(){
 		// exits CODE ARGS… runs contend and wants that exit code.
 		"exits": func() {
 			want, _ := strconv.Atoi(os.Args[1])

@@ -104,11 +104,7 @@ func TestRealRedisIsNeverAccused(t *testing.T) {
 
 // built is the program as a user has it.
 var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "contend-built-")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "contend")
+	program := filepath.Join(builtIn, "contend")
 	out, err := exec.Command("go", "build", "-o", program, "contend").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
