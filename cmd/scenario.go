@@ -139,12 +139,16 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		observers = append(observers, progress)
 	}
-	told := context.AfterFunc(ctx, func() {
+	told := make(chan struct{})
+	callOff := context.AfterFunc(ctx, func() {
+		defer close(told)
 		fmt.Fprintf(c.err, "\ncontend: interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
 			"then remove them with: %s\n", cleanCommand(front))
 	})
-	defer told()
 	summary := run.Run(ctx, observers, maker)
+	if !callOff() {
+		<-told
+	}
 	if progress != nil {
 		progress.Done()
 	}

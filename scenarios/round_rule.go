@@ -63,30 +63,21 @@ func (b *breach) definite() bool {
 //
 // Intervals are closed. It gives nil for a legal round.
 func checkRound(acts []act) *breach {
-	// second is another OK write; other a read that names another owner than fresh.
-	var w, second, lost, old, fresh, other *act
+	var d deciding
+	var fresh, other *act // other: a read that names another owner than fresh
 	for i := range acts {
 		a := &acts[i]
-		switch a.kind {
-		case wrote:
-			w, second = twoWinners(w, second, a)
-		case refused:
-			if lost == nil || a.ret < lost.ret {
-				lost = a
-			}
-		case sawOld:
-			if old == nil || a.call > old.call {
-				old = a
-			}
-		case sawNew:
-			switch {
-			case fresh != nil && fresh.token != a.token:
-				other = a
-			case fresh == nil || a.ret < fresh.ret:
-				fresh = a
-			}
+		if d.note(a) || a.kind != sawNew {
+			continue
+		}
+		switch {
+		case fresh != nil && fresh.token != a.token:
+			other = a
+		case fresh == nil || a.ret < fresh.ret:
+			fresh = a
 		}
 	}
+	w, second, lost, old := d.w, d.second, d.lost, d.old
 	switch {
 	case second != nil:
 		return &breach{"several-winners", w, second}
@@ -108,19 +99,38 @@ func checkRound(acts []act) *breach {
 	return checkWindow(w, lost, old, fresh)
 }
 
-// twoWinners takes one more OK write into account: of those that went out once
-// the first two, since they prove more than the others.
-func twoWinners(w, second, a *act) (*act, *act) {
-	switch {
-	case w == nil:
-		return a, second
-	case w.retried && !a.retried:
-		return a, w
-	case second == nil || second.retried && !a.retried:
-		return w, a
+// deciding are the acts of their kinds that the rule depends on.
+type deciding struct {
+	w, second *act // OK writes: two that went out once, as far as there are
+	lost      *act // the refusal that returned first
+	old       *act // the read of the old state that was called last
+}
+
+// note takes an act into account; it tells whether the act is of these kinds.
+func (d *deciding) note(a *act) bool {
+	switch a.kind {
+	case wrote:
+		// A write that went out once proves more than one that went out twice.
+		switch {
+		case d.w == nil:
+			d.w = a
+		case d.w.retried && !a.retried:
+			d.w, d.second = a, d.w
+		case d.second == nil || d.second.retried && !a.retried:
+			d.second = a
+		}
+	case refused:
+		if d.lost == nil || a.ret < d.lost.ret {
+			d.lost = a
+		}
+	case sawOld:
+		if d.old == nil || a.call > d.old.call {
+			d.old = a
+		}
 	default:
-		return w, second
+		return false
 	}
+	return true
 }
 
 // firstAdmissible gives the uncertain write that was called first among those
@@ -170,39 +180,28 @@ func checkWindow(w, lost, old, fresh *act) *breach {
 	return nil
 }
 
-// reduce keeps the acts that the rule depends on: the two first of the OK
+// reduce keeps the acts that the rule depends on: two of the OK
 // writes, the refusal that returned first, the contenders' read of the old state
 // that was called last, their read of the new state that returned first for each
 // owner, every uncertain write, and what the runner itself read.
 func reduce(acts []act) []act {
 	var kept, rest []act
-	var w, second, lost, old *act
+	var d deciding
 	for i := range acts {
 		a := &acts[i]
-		if a.who == runner.Own {
+		switch {
+		case a.who == runner.Own:
 			rest = append(rest, *a)
-			continue
-		}
-		switch a.kind {
-		case wrote:
-			w, second = twoWinners(w, second, a)
-		case refused:
-			if lost == nil || a.ret < lost.ret {
-				lost = a
-			}
-		case sawOld:
-			if old == nil || a.call > old.call {
-				old = a
-			}
-		case sawNew:
+		case d.note(a):
+		case a.kind == sawNew:
 			kept = keepEarliest(kept, a)
-		case excluded:
+		case a.kind == excluded:
 			// Without effect; what was stored in spite of that is found before.
 		default:
 			rest = append(rest, *a)
 		}
 	}
-	for _, a := range []*act{w, second, lost, old} {
+	for _, a := range []*act{d.w, d.second, d.lost, d.old} {
 		if a != nil {
 			kept = append(kept, *a)
 		}
