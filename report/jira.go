@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -11,42 +10,19 @@ import (
 var jiraEscapes = strings.NewReplacer(`\`, `\\`, "|", "¦", "\r\n", " ", "\n", " ", "\r", " ", "{", `\{`, "}", `\}`,
 	"[", `\[`, "]", `\]`, "*", `\*`, "!", `\!`, "~", `\~`, "^", `\^`)
 
-// writeJira writes format jira: wiki markup. Its tables are plain enough to be
-// written line by line.
-func writeJira(w io.Writer, r Result) error {
-	d := r.document()
-	var b strings.Builder
-	fmt.Fprintf(&b, "h3. %s\n\n", jiraEscapes.Replace(d.title))
-	for i, line := range d.lead {
-		text := jiraEscapes.Replace(line)
-		if i == 0 {
-			text = "*" + text + "*"
-		}
-		fmt.Fprintf(&b, "%s\n\n", text)
-	}
-	for _, block := range d.blocks {
-		if block.heading != "" {
-			fmt.Fprintf(&b, "h4. %s\n\n", jiraEscapes.Replace(block.heading))
-		}
-		t := escaped(block.table, jiraCell)
-		if len(t.rows) > 0 {
-			fmt.Fprintf(&b, "||%s||\n", strings.Join(t.header, "||"))
-		}
+// jira is format jira: wiki markup. Its tables are plain enough to be written
+// line by line.
+var jira = markup{
+	escape: jiraEscapes.Replace,
+	title:  "h3. %s\n\n", verdict: "*%s*\n\n", lead: "%s\n\n", heading: "h4. %s\n\n", item: "* %s\n",
+	table: func(b *strings.Builder, t table) error {
+		t = escaped(t, jiraCell)
+		fmt.Fprintf(b, "||%s||\n", strings.Join(t.header, "||"))
 		for _, row := range t.rows {
-			fmt.Fprintf(&b, "|%s|\n", strings.Join(row, "|"))
+			fmt.Fprintf(b, "|%s|\n", strings.Join(row, "|"))
 		}
-		if len(t.rows) > 0 {
-			b.WriteString("\n")
-		}
-		for _, line := range block.text {
-			fmt.Fprintf(&b, "* %s\n", jiraEscapes.Replace(line))
-		}
-		if len(block.text) > 0 {
-			b.WriteString("\n")
-		}
-	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
-	return err
+		return nil
+	},
 }
 
 // jiraCell escapes a cell; an empty one needs a space, else it is read as the

@@ -104,9 +104,9 @@ func (o Output) render(w io.Writer, r Result, screen Screen) error {
 		_, err = w.Write(b)
 		return err
 	case "markdown":
-		return writeMarkdown(w, r)
+		return markdown.write(w, r)
 	case "jira":
-		return writeJira(w, r)
+		return jira.write(w, r)
 	case "csv":
 		return writeCSV(w, r)
 	case "quiet":

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// markup is how a language writes the parts of a document. The formats take one
+// escaped text each.
+type markup struct {
+	escape                              func(string) string
+	title, verdict, lead, heading, item string
+	table                               func(b *strings.Builder, t table) error
+}
+
+// write writes a result in the language.
+func (m markup) write(w io.Writer, r Result) error {
+	d := r.document()
+	var b strings.Builder
+	put := func(format, text string) { fmt.Fprintf(&b, format, m.escape(text)) }
+	put(m.title, d.title)
+	for i, line := range d.lead {
+		if i == 0 {
+			put(m.verdict, line)
+		} else {
+			put(m.lead, line)
+		}
+	}
+	for _, block := range d.blocks {
+		if block.heading != "" {
+			put(m.heading, block.heading)
+		}
+		if len(block.table.rows) > 0 {
+			if err := m.table(&b, block.table); err != nil {
+				return err
+			}
+			b.WriteString("\n")
+		}
+		for _, line := range block.text {
+			put(m.item, line)
+		}
+		if len(block.text) > 0 {
+			b.WriteString("\n")
+		}
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	return err
+}
+
+// escaped gives the table with every cell passed through escape.
+func escaped(t table, escape func(string) string) table {
+	out := table{right: t.right}
+	for _, h := range t.header {
+		out.header = append(out.header, escape(h))
+	}
+	for _, row := range t.rows {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, escape(cell))
+		}
+		out.rows = append(out.rows, cells)
+	}
+	return out
+}
