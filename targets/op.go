@@ -151,6 +151,9 @@ type Reply struct {
 	Version string  `json:"version,omitempty"` // the store's own version, after writes too where it tells; opaque
 	// Expires is the expiry as the store granted it, where it tells.
 	Expires time.Time `json:"expires,omitzero"`
+	// Granted is the time to live as the store granted it, where it tells: it may
+	// have rounded or raised what was asked.
+	Granted time.Duration `json:"granted_ns,omitempty"`
 	// Attempts is how often the request went out. With more than one a refusal
 	// is doubtful: the client may have lost to itself.
 	Attempts int `json:"attempts,omitempty"`

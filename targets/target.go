@@ -38,6 +38,9 @@ type Needs struct {
 	Guards   []Guard       // the conditions that its writes will carry
 	Sessions int           // how many will be open at once
 	Timeout  time.Duration // after which the runner gives a request up
+	// TTL: keys will be given a time to live. A target that has none fails to
+	// prepare, with ErrUnsupported.
+	TTL bool
 }
 
 // Selection names keys by the prefix they begin with and, where Match is set,

@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"time"
+
+	"contend/targets"
+)
+
+// Ghost is a key with a time to live that a watch asks about after its expiry,
+// and what was seen of it. Every time is since Epoch, on our own clock.
+type Ghost struct {
+	Run    string `json:"run"`
+	Target string `json:"target"` // URL, with secrets masked
+	Key    string `json:"key"`
+	Arm    string `json:"arm"`    // what is asked of it; the scenario's
+	Number int    `json:"number"` // within its arm, from 0
+	// Epoch is the wall clock at the start of the run that made the key.
+	Epoch time.Time `json:"epoch"`
+	// Terms are the run's, by which the scenario asks and judges.
+	Terms GhostTerms `json:"terms"`
+
+	// What was seen; the scenario keeps it as replies come.
+	State       GhostState    `json:"state"`
+	Closed      bool          `json:"closed"` // nothing more is asked of it
+	Why         string        `json:"why,omitempty"`
+	Created     *Sighting     `json:"created,omitempty"` // nil: not acknowledged
+	Granted     time.Duration `json:"granted_ns,omitempty"`
+	Expires     time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
+	LastBlocked *Sighting     `json:"last_blocked,omitempty"`
+	FirstFree   *Sighting     `json:"first_free,omitempty"`
+	LastShown   *Sighting     `json:"last_shown,omitempty"` // by a read
+	FirstGone   *Sighting     `json:"first_gone,omitempty"`
+	Probes      int           `json:"probes"`     // answered or not, the create and controls left out
+	Unanswered  int           `json:"unanswered"` // of those: told nothing
+	// Doubt: a write of ours may have been applied without our knowing, so that a
+	// refusal may be our own doing until a read shows the first record.
+	Doubt bool `json:"doubt,omitempty"`
+	// ClockUnknown: our clock was set, or stood still, while the key was watched.
+	ClockUnknown bool          `json:"clock_unknown,omitempty"`
+	Due          time.Duration `json:"due_ns"` // when it is next asked about
+}
+
+// GhostTerms are the parameters of a watch that its keys carry with them.
+type GhostTerms struct {
+	TTL       time.Duration `json:"ttl_ns"`
+	Watch     time.Duration `json:"watch_ns"` // after the expiry
+	Tolerance time.Duration `json:"tolerance_ns"`
+	First     time.Duration `json:"first_ns"`
+	Factor    float64       `json:"factor"`
+	Cap       time.Duration `json:"cap_ns"`
+	Seed      uint64        `json:"seed,string"`
+	Offset    time.Duration `json:"offset_ns"` // of the create, after the epoch
+}
+
+// GhostState is what is known of an expired key.
+type GhostState string
+
+const (
+	GhostPending   GhostState = "pending"   // not created yet, or not expired yet
+	GhostBlocked   GhostState = "blocked"   // refuses create-if-absent, or not known not to
+	GhostVisible   GhostState = "visible"   // blocks nobody, is still read
+	GhostFree      GhostState = "free"      // a create was accepted after the expiry
+	GhostEarly     GhostState = "early"     // a create was accepted before the expiry
+	GhostAbandoned GhostState = "abandoned" // its store died, or nobody knows when it was created
+)
+
+// Sighting is one reply that tells something of a ghost.
+type Sighting struct {
+	Call    time.Duration   `json:"call_ns"`
+	Return  time.Duration   `json:"return_ns"`
+	Outcome targets.Outcome `json:"outcome"`
+	Code    string          `json:"code,omitempty"`
+	Status  int             `json:"status,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Trace   string          `json:"trace,omitempty"`
+}
+
+// Journal keeps what must not be lost. Its methods return when what they were
+// given is on disk.
+type Journal interface {
+	// Intend is told of the keys of a run before the first is created.
+	Intend(ghosts []*Ghost) error
+	// Note is told of every reply before the next request goes out for the key.
+	// The ghost is as the reply left it.
+	Note(ghost *Ghost, e *Exchange) error
+}
