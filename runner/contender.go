@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -87,23 +86,6 @@ func Token(key string, contender, attempt int) string {
 	b = append(b, "-a"...)
 	b = strconv.AppendInt(b, int64(attempt), 10)
 	return string(b)
-}
-
-// exchange sends e.Op and fills in the reply and the times.
-func (r *Runner) exchange(session targets.Session, e *Exchange) {
-	timeout := r.plan.Timeout
-	if !e.Op.NotBefore.IsZero() {
-		timeout += r.lead
-	}
-	ctx, cancel := context.WithTimeout(r.requests, timeout)
-	e.Call = time.Since(r.start)
-	e.Reply = session.Do(ctx, e.Op)
-	e.Return = time.Since(r.start)
-	cancel()
-	e.Sent = e.Call
-	if !e.Reply.Sent.IsZero() {
-		e.Sent = min(max(e.Reply.Sent.Sub(r.start), e.Call), e.Return)
-	}
 }
 
 // follow notes that the exchange began after an instant, where the clock was too

@@ -17,20 +17,12 @@ type Cost struct {
 // Total is known only where the number of rounds is.
 func (c Cost) Total() int { return c.WarmUp + c.Controls + c.Rounds*c.EachRound + c.Late + c.Clean }
 
-// warmUp is what connecting sends, where opening a session sends each requests.
-func (p Plan) warmUp(each int) int {
-	if each == 0 {
-		return 0
-	}
-	return 1 + each*(p.Contenders+ownSessions)
-}
-
 // Cost counts, on a target that describes itself so.
 func (p Plan) Cost(d targets.Description) Cost {
 	each := func(contest Contest) int {
 		return len(contest.Seeds("")) + p.Contenders*contest.Requests() + 1
 	}
-	c := Cost{WarmUp: p.warmUp(d.WarmUp), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds, Keys: p.Rounds}
+	c := Cost{WarmUp: warmUp(d.WarmUp, p.Contenders+ownSessions), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds, Keys: p.Rounds}
 	if !p.SkipControls {
 		c.Controls = 1 + p.Contenders
 		c.Keys++

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,17 +83,12 @@ var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d ro
 
 // Runner is one run, with its sessions open.
 type Runner struct {
+	line
 	plan     Plan
-	target   targets.Target
 	observer Observer
 	steering Steering
 
-	start       time.Time
-	requests    context.Context // of requests: not cut off by an interrupt
-	warmUp      int             // as targets.Description has it
-	lead        time.Duration   // the same
-	uncertainty time.Duration   // the same
-	budget      budget
+	uncertainty time.Duration // as targets.Description has it
 	random      *rand.Rand
 	heap        *quietHeap
 	body        json.RawMessage
@@ -105,38 +99,27 @@ type Runner struct {
 	done        chan struct{} // a contender has left the round
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
-	twins       int          // begun
-	races       int          // begun
-	reopened    atomic.Int64 // requests that opening sessions again has sent
+	twins       int // begun
+	races       int // begun
 	summary     Summary
 }
-
-// patience is how long connecting may take.
-func patience(plan Plan) time.Duration { return max(plan.Timeout, 10*time.Second) }
 
 // Open connects to the target, makes what the plan needs there, and opens a
 // session for each contender. Nothing is contended for yet. Close ends it.
 func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error) {
-	r := &Runner{plan: plan, target: target, start: time.Now(), requests: context.WithoutCancel(ctx),
-		budget: newBudget(plan.Limits), random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
+	r := &Runner{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan,
+		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
 	r.body = body(r.random, plan.ValueSize)
-	within, cancel := context.WithTimeout(ctx, patience(plan))
-	defer cancel()
-	needs := targets.Needs{Guards: []targets.Guard{plan.Race.Home()}, Sessions: plan.Contenders + ownSessions, Timeout: plan.Timeout}
-	d := target.Describe()
-	r.warmUp = d.WarmUp
-	if err := r.budget.spend(ctx, plan.warmUp(d.WarmUp)); err != nil {
-		return nil, err
-	}
-	if err := target.Prepare(within, needs); err != nil {
+	needs := targets.Needs{Guards: []targets.Guard{plan.Race.Home()}, Sessions: plan.Contenders + ownSessions}
+	if err := r.prepare(ctx, needs); err != nil {
 		return nil, err
 	}
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	r.summary.Requests = int64(plan.warmUp(d.WarmUp))
-	d = target.Describe()
-	r.lead, r.uncertainty = d.Lead, d.Uncertainty
+	d := r.opened()
+	r.uncertainty = d.Uncertainty
+	r.summary.Requests = int64(warmUp(d.WarmUp, needs.Sessions))
 	return r, nil
 }
 
@@ -206,12 +189,6 @@ func (r *Runner) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) session(ctx context.Context, contender int) (targets.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience(r.plan))
-	defer cancel()
-	return r.target.Open(ctx, contender)
-}
-
 // Close ends the sessions.
 func (r *Runner) Close() {
 	for i := range r.contenders {
@@ -259,31 +236,6 @@ func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
 	}
 	return e
 }
-
-// broken tells whether the connection that an exchange was made over may be.
-func broken(e *Exchange) bool {
-	return e.Reply.Outcome == targets.Unknown || e.Reply.Outcome == targets.NotSent
-}
-
-// reopen replaces a session whose connection may be broken.
-func (r *Runner) reopen(session *targets.Session, contender int) {
-	(*session).Close()
-	fresh, err := r.session(r.requests, contender)
-	if err != nil {
-		fresh = closedSession{err}
-	} else {
-		r.reopened.Add(int64(r.warmUp))
-	}
-	*session = fresh
-}
-
-// closedSession stands in for one that could not be opened again.
-type closedSession struct{ err error }
-
-func (s closedSession) Do(context.Context, targets.Op) targets.Reply {
-	return targets.Reply{Outcome: targets.NotSent, Code: "connection", Message: s.err.Error()}
-}
-func (s closedSession) Close() error { return nil }
 
 // controls makes the controls and tells whether to race.
 func (r *Runner) controls(ctx context.Context) bool {
@@ -422,7 +374,7 @@ func (r *Runner) readBack(round *Round) {
 			reads--
 		} else {
 			failed++
-			time.Sleep(min(e.Reply.RetryAfter, patience(r.plan)))
+			time.Sleep(min(e.Reply.RetryAfter, r.patience()))
 		}
 	}
 }

@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"contend/targets"
+)
+
+// line is what a run of any shape has to a target: the making of sessions, one
+// clock, and the budget.
+type line struct {
+	target   targets.Target
+	timeout  time.Duration // of one request
+	start    time.Time
+	requests context.Context // of requests: not cut off by an interrupt
+	budget   budget
+	warmUp   int           // as targets.Description has it
+	lead     time.Duration // the same
+	reopened atomic.Int64  // requests that opening sessions again has sent
+}
+
+func newLine(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) line {
+	return line{target: target, timeout: timeout, start: time.Now(), requests: context.WithoutCancel(ctx), budget: newBudget(limits)}
+}
+
+// patience is how long connecting may take.
+func (l *line) patience() time.Duration { return max(l.timeout, 10*time.Second) }
+
+// prepare makes what the run needs at the target.
+func (l *line) prepare(ctx context.Context, needs targets.Needs) error {
+	l.warmUp = l.target.Describe().WarmUp
+	needs.Timeout = l.timeout
+	if err := l.budget.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.patience())
+	defer cancel()
+	return l.target.Prepare(ctx, needs)
+}
+
+// opened asks for what a target tells only once its sessions are open.
+func (l *line) opened() targets.Description {
+	d := l.target.Describe()
+	l.lead = d.Lead
+	return d
+}
+
+// warmUp is what connecting so many sessions sends, where each sends so much.
+func warmUp(each, sessions int) int {
+	if each == 0 {
+		return 0
+	}
+	return 1 + each*sessions
+}
+
+func (l *line) session(ctx context.Context, contender int) (targets.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.patience())
+	defer cancel()
+	return l.target.Open(ctx, contender)
+}
+
+// exchange sends e.Op and fills in the reply and the times.
+func (l *line) exchange(session targets.Session, e *Exchange) {
+	timeout := l.timeout
+	if !e.Op.NotBefore.IsZero() {
+		timeout += l.lead
+	}
+	ctx, cancel := context.WithTimeout(l.requests, timeout)
+	e.Call = time.Since(l.start)
+	e.Reply = session.Do(ctx, e.Op)
+	e.Return = time.Since(l.start)
+	cancel()
+	e.Sent = e.Call
+	if !e.Reply.Sent.IsZero() {
+		e.Sent = min(max(e.Reply.Sent.Sub(l.start), e.Call), e.Return)
+	}
+}
+
+// broken tells whether the connection that an exchange was made over may be.
+func broken(e *Exchange) bool {
+	return e.Reply.Outcome == targets.Unknown || e.Reply.Outcome == targets.NotSent
+}
+
+// reopen replaces a session whose connection may be broken.
+func (l *line) reopen(session *targets.Session, contender int) {
+	(*session).Close()
+	fresh, err := l.session(l.requests, contender)
+	if err != nil {
+		fresh = closedSession{err}
+	} else {
+		l.reopened.Add(int64(l.warmUp))
+	}
+	*session = fresh
+}
+
+// closedSession stands in for one that could not be opened again.
+type closedSession struct{ err error }
+
+func (s closedSession) Do(context.Context, targets.Op) targets.Reply {
+	return targets.Reply{Outcome: targets.NotSent, Code: "connection", Message: s.err.Error()}
+}
+func (s closedSession) Close() error { return nil }
