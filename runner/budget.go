@@ -41,11 +41,7 @@ func (b budget) spendSpread(ctx context.Context, contenders, each int, stagger t
 	if len(b) == 0 {
 		return ctx.Err()
 	}
-	delay := time.Duration(0)
-	for _, w := range b {
-		delay = max(delay, w.delay(time.Now(), float64(n)))
-	}
-	wait := time.NewTimer(delay)
+	wait := time.NewTimer(b.delay(n))
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
@@ -63,6 +59,22 @@ func (b budget) spendSpread(ctx context.Context, contenders, each int, stagger t
 		}
 	}
 	return nil
+}
+
+// delay tells how long to wait before n more requests fit.
+func (b budget) delay(n int) time.Duration {
+	delay := time.Duration(0)
+	for _, w := range b {
+		delay = max(delay, w.delay(time.Now(), float64(n)))
+	}
+	return delay
+}
+
+// book notes n requests as sent now.
+func (b budget) book(n int) {
+	for _, w := range b {
+		w.book(time.Now(), float64(n))
+	}
 }
 
 // delay tells how long to wait at now before n more requests fit.

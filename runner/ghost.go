@@ -24,6 +24,7 @@ type Ghost struct {
 	Closed      bool          `json:"closed"` // nothing more is asked of it
 	Why         string        `json:"why,omitempty"`
 	Created     *Sighting     `json:"created,omitempty"` // nil: not acknowledged
+	Tried       *Sighting     `json:"tried,omitempty"`   // a write whose meaning a read will settle
 	Granted     time.Duration `json:"granted_ns,omitempty"`
 	Expires     time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
 	LastBlocked *Sighting     `json:"last_blocked,omitempty"`
@@ -32,12 +33,15 @@ type Ghost struct {
 	FirstGone   *Sighting     `json:"first_gone,omitempty"`
 	Probes      int           `json:"probes"`     // answered or not, the create and controls left out
 	Unanswered  int           `json:"unanswered"` // of those: told nothing
+	// Asked is the call of the last request on the schedule.
+	Asked time.Duration `json:"asked_ns,omitempty"`
 	// Doubt: a write of ours may have been applied without our knowing, so that a
 	// refusal may be our own doing until a read shows the first record.
 	Doubt bool `json:"doubt,omitempty"`
 	// ClockUnknown: our clock was set, or stood still, while the key was watched.
 	ClockUnknown bool          `json:"clock_unknown,omitempty"`
-	Due          time.Duration `json:"due_ns"` // when it is next asked about
+	NotBefore    time.Duration `json:"not_before_ns,omitempty"` // as a throttling target asked
+	Due          time.Duration `json:"due_ns"`                  // when it is next asked about
 }
 
 // GhostTerms are the parameters of a watch that its keys carry with them.
@@ -48,6 +52,7 @@ type GhostTerms struct {
 	First     time.Duration `json:"first_ns"`
 	Factor    float64       `json:"factor"`
 	Cap       time.Duration `json:"cap_ns"`
+	Keys      int           `json:"keys"` // of its arm
 	Seed      uint64        `json:"seed,string"`
 	Offset    time.Duration `json:"offset_ns"` // of the create, after the epoch
 }
@@ -57,8 +62,8 @@ type GhostState string
 
 const (
 	GhostPending   GhostState = "pending"   // not created yet, or not expired yet
-	GhostBlocked   GhostState = "blocked"   // refuses create-if-absent, or not known not to
-	GhostVisible   GhostState = "visible"   // blocks nobody, is still read
+	GhostBlocked   GhostState = "blocked"   // refused create-if-absent when last asked
+	GhostVisible   GhostState = "visible"   // is still read; no create was refused
 	GhostFree      GhostState = "free"      // a create was accepted after the expiry
 	GhostEarly     GhostState = "early"     // a create was accepted before the expiry
 	GhostAbandoned GhostState = "abandoned" // its store died, or nobody knows when it was created

@@ -1,0 +1,416 @@
+package runner
+
+import (
+	"container/heap"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"contend/targets"
+)
+
+// Asking is what a watch asks of its keys: a function of what was seen of each.
+type Asking interface {
+	// Next says what to ask of the key next and when, since its epoch; an instant
+	// that is over means at once. ok is false where nothing more is to be asked.
+	Next(g *Ghost) (op targets.Op, due time.Duration, ok bool)
+	// Observe takes a reply into account.
+	Observe(g *Ghost, e *Exchange)
+}
+
+// WatchPlan says what a watch does.
+type WatchPlan struct {
+	Run       string // unique; part of every key and token
+	Prefix    string // what every key begins with
+	Timeout   time.Duration
+	Limits    []targets.Limit
+	Budget    int64         // requests at most, the removal of keys included; 0: no end
+	Within    time.Duration // the watch is cut then; 0: it ends by itself
+	Sessions  int           // side by side
+	Seed      uint64
+	ValueSize int // bytes of body in each write
+	// SkipControls leaves out the sequential checks.
+	SkipControls bool
+	// Keep leaves the keys that are still asked about, for another run to go on
+	// with; otherwise a watch that is cut removes them.
+	Keep bool
+}
+
+// WatchObserver is told of everything in the order it happened, from one
+// goroutine.
+type WatchObserver interface {
+	Controls(*Controls)
+	// Watching hands over the keys at the start, those that an earlier run made
+	// and left included.
+	Watching([]*Ghost)
+	// Asked hands over a reply; the key is as the reply left it.
+	Asked(g *Ghost, e *Exchange)
+}
+
+// WatchSummary is what a watch tells beside its history.
+type WatchSummary struct {
+	Requests    int64
+	Elapsed     time.Duration
+	Interrupted bool
+	// Cut says why the watch ended before its keys were done, where it was neither
+	// interrupted nor stopped: its time, or its budget, was up.
+	Cut string
+	// Stopped says why it could not go on: the target stopped answering, or the
+	// journal failed.
+	Stopped error
+	Left    error // why keys were left behind for `contend clean`
+}
+
+// Watcher is one watch, with its sessions open.
+type Watcher struct {
+	line
+	plan     WatchPlan
+	body     json.RawMessage
+	sessions []targets.Session
+	asking   Asking
+	journal  Journal
+	observer WatchObserver
+
+	queue    schedule
+	free     []int // sessions that nobody uses
+	answers  chan answer
+	wall     time.Time     // at start
+	jumped   time.Duration // how far the wall clock has left the monotonic one
+	watched  []*Ghost
+	unserved int // requests since the last that was served
+	removal  int // requests that removing what is there will take
+	ended    bool
+	summary  WatchSummary
+}
+
+// answer is an exchange that has come back, its times since the start of the
+// watcher; or, without a key, word that the session can be used again.
+type answer struct {
+	ghost    *Ghost
+	session  int
+	exchange Exchange
+}
+
+// OpenWatch connects to the target and opens the sessions. Nothing is written
+// yet. Close ends it.
+func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Watcher, error) {
+	w := &Watcher{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan,
+		sessions: make([]targets.Session, max(plan.Sessions, ownSessions))}
+	w.wall = w.start.Round(0)
+	w.body = body(rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), plan.ValueSize)
+	needs := targets.Needs{Guards: []targets.Guard{targets.IfAbsent}, Sessions: len(w.sessions), TTL: true}
+	if err := w.prepare(ctx, needs); err != nil {
+		return nil, err
+	}
+	var group errgroup.Group
+	group.SetLimit(openAtOnce)
+	for i := range w.sessions {
+		group.Go(func() (err error) {
+			w.sessions[i], err = w.session(ctx, i)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("opening %d sessions: %w", len(w.sessions), err)
+	}
+	w.opened()
+	w.summary.Requests = int64(warmUp(w.warmUp, len(w.sessions)))
+	return w, nil
+}
+
+// Close ends the sessions.
+func (w *Watcher) Close() {
+	for _, s := range w.sessions {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// Start is the wall clock at the start of the watch: the epoch of its new keys.
+func (w *Watcher) Start() time.Time { return w.wall }
+
+// Run makes the controls, creates the fresh keys and asks about them and about
+// those that were taken up from an earlier run, until nothing is left to ask or
+// ctx ends. At last it removes the keys that it is done with. journal may be nil.
+func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost, journal Journal, observer WatchObserver) WatchSummary {
+	w.asking, w.journal, w.observer = asking, journal, observer
+	w.watched = append(append(w.watched, fresh...), taken...)
+	w.answers = make(chan answer)
+	for i := range w.sessions {
+		w.free = append(w.free, i)
+	}
+	controls := w.controls(ctx)
+	observer.Controls(controls)
+	if journal != nil && len(fresh) > 0 {
+		w.fail(journal.Intend(fresh))
+	}
+	observer.Watching(w.watched)
+	for _, g := range w.watched {
+		if w.offset(g)+time.Since(w.start) < g.latest() {
+			g.ClockUnknown = true
+		}
+		if g.Created != nil {
+			w.removal++
+		}
+		w.enqueue(g)
+	}
+	w.loop(ctx)
+	w.summary.Interrupted = ctx.Err() != nil
+	if w.unserved >= len(w.sessions)*unservedRounds && w.summary.Stopped == nil {
+		w.summary.Stopped = fmt.Errorf("the target stopped answering: none of the last %d requests was served", w.unserved)
+	}
+	w.summary.Left = w.clean(controls)
+	w.summary.Requests += w.reopened.Load()
+	w.summary.Elapsed = time.Since(w.start)
+	return w.summary
+}
+
+// fail ends the watch: what cannot be written down must not be done.
+func (w *Watcher) fail(err error) {
+	if err != nil && w.summary.Stopped == nil {
+		w.summary.Stopped = fmt.Errorf("the store of results: %w", err)
+	}
+}
+
+// offset is how long after the key's epoch the watcher started.
+func (w *Watcher) offset(g *Ghost) time.Duration { return w.wall.Sub(g.Epoch.Round(0)) }
+
+// latest is the last instant at which the key is known to have been asked.
+func (g *Ghost) latest() time.Duration {
+	last := time.Duration(0)
+	for _, s := range []*Sighting{g.Created, g.Tried, g.LastBlocked, g.FirstFree, g.LastShown, g.FirstGone} {
+		if s != nil {
+			last = max(last, s.Return)
+		}
+	}
+	return last
+}
+
+// controls makes the sequential checks, and lets every session read what one of
+// them wrote.
+func (w *Watcher) controls(ctx context.Context) *Controls {
+	c := &Controls{Skipped: w.plan.SkipControls}
+	if c.Skipped || ctx.Err() != nil {
+		return c
+	}
+	do := func(session, contender int, op targets.Op) Exchange {
+		_ = w.budget.spend(w.requests, 1)
+		e := Exchange{Contender: contender, Op: op}
+		w.exchange(w.sessions[session], &e)
+		w.count(&e)
+		return e
+	}
+	c.Key = w.key("s")
+	targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
+		e := do(session, session, op)
+		c.Sequential = append(c.Sequential, e)
+		return e.Reply
+	})
+	key := w.key("n")
+	c.Nonce = append(c.Nonce, do(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: targets.IfAbsent,
+		Value: targets.Record{Token: Token(key, 0, 1)}}))
+	for i := range w.sessions {
+		c.Nonce = append(c.Nonce, do(i, i, targets.Op{Kind: targets.Read, Key: key, Home: targets.IfAbsent}))
+	}
+	w.removal += 3
+	return c
+}
+
+func (w *Watcher) key(label string) string { return w.plan.Prefix + w.plan.Run + "-" + label }
+
+func (w *Watcher) count(e *Exchange) {
+	w.summary.Requests += int64(e.Reply.Attempts)
+	if w.unserved++; e.Reply.Outcome.Served() {
+		w.unserved = 0
+	}
+}
+
+// enqueue asks what is next of the key.
+func (w *Watcher) enqueue(g *Ghost) {
+	op, due, ok := w.asking.Next(g)
+	if !ok {
+		return
+	}
+	g.Due = due
+	if op.Kind == targets.Write {
+		op.Value.Body = w.body
+	}
+	heap.Push(&w.queue, asked{due - w.offset(g), op, g})
+}
+
+// loop sends what is due, as many side by side as there are sessions, and takes
+// the replies. Nothing is sent while a reply waits to be written down.
+func (w *Watcher) loop(ctx context.Context) {
+	var cut <-chan time.Time
+	if w.plan.Within > 0 {
+		cut = time.After(w.plan.Within - time.Since(w.start))
+	}
+	over, interrupted := false, ctx.Done()
+	for {
+		if over = over || w.summary.Stopped != nil; over && w.busy() == 0 || w.busy() == 0 && len(w.queue) == 0 {
+			return
+		}
+		var due <-chan time.Time
+		if !over && len(w.free) > 0 && len(w.queue) > 0 {
+			if w.plan.Budget > 0 && w.summary.Requests+int64(w.busy()+w.removal)+1 > w.plan.Budget {
+				w.summary.Cut = fmt.Sprintf("the budget of %d requests was spent", w.plan.Budget)
+				over = true
+				continue
+			}
+			wait := max(w.queue[0].due-time.Since(w.start), w.budget.delay(1))
+			if wait <= 0 {
+				select {
+				case a := <-w.answers:
+					w.take(&a)
+				default:
+					w.send()
+				}
+				continue
+			}
+			timer := time.NewTimer(wait)
+			due = timer.C
+		}
+		select {
+		case a := <-w.answers:
+			w.take(&a)
+		case <-due:
+		case <-cut:
+			w.summary.Cut = fmt.Sprintf("its time of %s was up", w.plan.Within)
+			over = true
+		case <-interrupted:
+			over, interrupted = true, nil
+		}
+	}
+}
+
+func (w *Watcher) busy() int { return len(w.sessions) - len(w.free) }
+
+// send sends what is due first.
+func (w *Watcher) send() {
+	next := heap.Pop(&w.queue).(asked)
+	last := len(w.free) - 1
+	session := w.free[last]
+	w.free = w.free[:last]
+	w.budget.book(1)
+	if next.op.Kind == targets.Write && next.ghost.Created == nil {
+		w.removal++
+	}
+	go func() {
+		a := answer{ghost: next.ghost, session: session, exchange: Exchange{Contender: session, Op: next.op}}
+		w.exchange(w.sessions[session], &a.exchange)
+		w.answers <- a
+		if broken(&a.exchange) {
+			w.reopen(&w.sessions[session], session)
+		}
+		w.answers <- answer{session: session}
+	}()
+}
+
+// take writes a reply down before its key is asked again.
+func (w *Watcher) take(a *answer) {
+	g, e := a.ghost, &a.exchange
+	if g == nil {
+		w.free = append(w.free, a.session)
+		return
+	}
+	w.count(e)
+	offset := w.offset(g)
+	e.Call, e.Sent, e.Return = e.Call+offset, e.Sent+offset, e.Return+offset
+	w.checkClock()
+	w.asking.Observe(g, e)
+	w.enqueue(g)
+	w.observer.Asked(g, e)
+	if w.journal != nil {
+		w.fail(w.journal.Note(g, e))
+	}
+}
+
+// clockJump is how far the wall clock may leave the monotonic one unnoticed. It
+// does where the machine sleeps or its clock is set.
+const clockJump = 250 * time.Millisecond
+
+// checkClock marks what is watched where the clocks part: an age is then no less
+// than the monotonic clock says, but may be more.
+func (w *Watcher) checkClock() {
+	now := time.Now()
+	jumped := now.Round(0).Sub(w.wall) - now.Sub(w.start)
+	if (jumped - w.jumped).Abs() < clockJump {
+		return
+	}
+	w.jumped = jumped
+	for _, g := range w.watched {
+		g.ClockUnknown = g.ClockUnknown || !g.Closed
+	}
+}
+
+// clean removes the keys that nothing more is asked about; a volatile target
+// forgets them by itself.
+func (w *Watcher) clean(controls *Controls) error {
+	if w.target.Describe().Volatile {
+		return nil
+	}
+	var keys []string
+	homes := make(map[string]targets.Guard)
+	if !controls.Skipped && controls.Key != "" {
+		keys = append(keys, w.key("n"), w.key("s-create"), w.key("s-cas"))
+		homes[w.key("s-cas")] = targets.IfVersion
+	}
+	for _, g := range w.watched {
+		if (g.Closed || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
+			keys = append(keys, g.Key)
+		}
+	}
+	var failed error
+	for _, key := range keys {
+		home, found := homes[key]
+		if !found {
+			home = targets.IfAbsent
+		}
+		_ = w.budget.spend(w.requests, 1)
+		e := Exchange{Contender: Own, Op: targets.Op{Kind: targets.Delete, Key: key, Home: home}}
+		w.exchange(w.sessions[0], &e)
+		w.summary.Requests += int64(e.Reply.Attempts)
+		if broken(&e) {
+			w.reopen(&w.sessions[0], 0)
+		}
+		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported {
+			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))
+			if !o.Served() {
+				return failed
+			}
+		}
+	}
+	return failed
+}
+
+// asked is what is to be sent next about a key.
+type asked struct {
+	due   time.Duration // since the start of the watcher
+	op    targets.Op
+	ghost *Ghost
+}
+
+// schedule is a heap: what is due first is on top.
+type schedule []asked
+
+func (s schedule) Len() int           { return len(s) }
+func (s schedule) Less(i, j int) bool { return s[i].due < s[j].due }
+func (s schedule) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+
+// Push implements heap.Interface.
+func (s *schedule) Push(x any) { *s = append(*s, x.(asked)) }
+
+// Pop implements heap.Interface.
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = (*s)[:last]
+	return x
+}

@@ -1,0 +1,423 @@
+package scenarios
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// TTLGhost watches keys after the end of their time to live.
+type TTLGhost struct {
+	Keys      int           `json:"keys"` // in each arm
+	TTL       time.Duration `json:"ttl_ns"`
+	Watch     time.Duration `json:"watch_ns"` // after the expiry
+	Tolerance time.Duration `json:"tolerance_ns"`
+	First     time.Duration `json:"first_ns"`
+	Factor    float64       `json:"factor"`
+	Cap       time.Duration `json:"cap_ns"`
+	Budget    int64         `json:"budget,omitempty"` // requests at most; 0: no end
+}
+
+// NewTTLGhost gives the defaults. They make sense on the emulator: a watch there
+// ends within 20 s.
+func NewTTLGhost() *TTLGhost {
+	return &TTLGhost{Keys: 20, TTL: time.Second, Watch: 12 * time.Second, Tolerance: time.Second,
+		First: 100 * time.Millisecond, Factor: 1.5, Cap: 10 * time.Minute}
+}
+
+// Info describes the scenario.
+func (*TTLGhost) Info() Info {
+	return Info{
+		Name:    "ttl-ghost",
+		Summary: "keys with a TTL: how long after expiry do they still block create-if-absent, and does a read still show them",
+		Help: `Watched: keys created with a TTL, asked about again and again after their expiry: one arm by create-if-absent, one by
+reads, one a single time each at a random age, since asking may itself sweep; and a few before their expiry.
+Must hold: an expired key stops blocking create-if-absent within --tolerance of its expiry, and no key goes early.
+Inconclusive means that no key was seen to block longer, but not enough were seen to be free in time: the watch was
+too short, requests stayed unanswered, or our clock was set.`,
+		Property: "an expired key stops blocking create-if-absent within the tolerance of its expiry, and no sooner than it expires",
+		Guard:    targets.IfAbsent,
+	}
+}
+
+// Flags are the scenario's own.
+func (s *TTLGhost) Flags(fs *flag.FlagSet) {
+	fs.IntVar(&s.Keys, "keys", s.Keys, "keys in each arm: write, read, once")
+	fs.DurationVar(&s.TTL, "ttl", s.TTL, "time to live of each key")
+	fs.DurationVar(&s.Watch, "watch", s.Watch, "how long after its expiry a key is watched")
+	fs.DurationVar(&s.Tolerance, "tolerance", s.Tolerance, "how long after its expiry a key may block a create")
+	fs.DurationVar(&s.First, "first", s.First, "age at the first probe after the expiry")
+	fs.Float64Var(&s.Factor, "factor", s.Factor, "by which the time between two probes grows")
+	fs.DurationVar(&s.Cap, "cap", s.Cap, "the longest time between two probes")
+	fs.Int64Var(&s.Budget, "budget", s.Budget, "requests at most; the watch ends when they are spent (0: no end)")
+}
+
+// Check refuses parameters that cannot be; all of them at once.
+func (s *TTLGhost) Check() error {
+	var wrong []error
+	refuse := func(bad bool, format string, a ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf(format, a...))
+		}
+	}
+	refuse(s.Keys < 1, "--keys %d: at least 1 must be watched", s.Keys)
+	refuse(s.Keys > 10_000, "--keys %d: at most 10000", s.Keys)
+	refuse(s.TTL <= 0, "--ttl %s: must be longer than 0", s.TTL)
+	refuse(s.Watch <= 0, "--watch %s: must be longer than 0", s.Watch)
+	refuse(s.Tolerance <= 0, "--tolerance %s: must be longer than 0", s.Tolerance)
+	refuse(s.First <= 0, "--first %s: must be longer than 0", s.First)
+	refuse(!(s.Factor >= 1) || math.IsInf(s.Factor, 0), "--factor %v: must be 1 or more", s.Factor)
+	refuse(s.Cap < s.First, "--cap %s: must not be shorter than --first %s", s.Cap, s.First)
+	refuse(s.Budget < 0, "--budget %d: must not be negative", s.Budget)
+	return errors.Join(wrong...)
+}
+
+// The arms of a watch: what is asked of a key.
+const (
+	WriteArm = "write" // creates, on the schedule, until one is accepted
+	ReadArm  = "read"  // reads, on the schedule, until it is missing; then creates
+	OnceArm  = "once"  // one create, at a random age
+	EarlyArm = "early" // creates before the expiry, and one after
+	TwinArm  = "twin"  // a key without a TTL, asked as if it had expired: it must be seen to block
+)
+
+// fewKeys are in the arms that are no sample: early and twin.
+const fewKeys = 4
+
+// spreadOver is the time that creates are spread over: more than a second, since
+// a store may count in whole ones.
+const spreadOver = 1100 * time.Millisecond
+
+// shares of the time to live, at which a key is asked about before its expiry.
+var earlyShares = []float64{0.25, 0.50, 0.75, 0.90}
+
+const (
+	toleranceShare = 0.8  // of the tolerance: the age of a probe that is always made
+	twinShare      = 1.25 // of the tolerance: the age at which the twin is asked
+	jitter         = 0.2  // of the time between two probes, each way
+)
+
+// Ghosts gives the keys of a run. twin adds those of the control.
+func (s *TTLGhost) Ghosts(run, prefix, target string, epoch time.Time, seed uint64, twin bool) []*runner.Ghost {
+	var all []*runner.Ghost
+	random := rand.New(rand.NewPCG(seed, 1))
+	for _, arm := range []string{WriteArm, ReadArm, OnceArm, EarlyArm, TwinArm} {
+		n := s.Keys
+		if arm == EarlyArm || arm == TwinArm {
+			n = min(n, fewKeys)
+		}
+		if arm == TwinArm && !twin {
+			n = 0
+		}
+		for i := range n {
+			all = append(all, &runner.Ghost{Run: run, Target: target, Arm: arm, Number: i, Epoch: epoch, State: runner.GhostPending,
+				Key: fmt.Sprintf("%s%s-%s%d", prefix, run, arm, i),
+				Terms: runner.GhostTerms{TTL: s.TTL, Watch: s.Watch, Tolerance: s.Tolerance, First: s.First, Factor: s.Factor, Cap: s.Cap,
+					Keys: n, Seed: random.Uint64(), Offset: time.Duration((float64(i) + random.Float64()) / float64(n) * float64(spreadOver))}})
+		}
+	}
+	return all
+}
+
+// expiry is when the key expires at the earliest and at the latest, by our own
+// clock: between call and return of its create, and the time to live as granted.
+func expiry(g *runner.Ghost) (earliest, latest time.Duration) {
+	ttl := g.Terms.TTL
+	if g.Granted > 0 {
+		ttl = g.Granted
+	}
+	return g.Created.Call + ttl, g.Created.Return + ttl
+}
+
+// ages gives those at which the key is asked about, after its latest expiry, in
+// order; before it they are negative.
+func ages(g *runner.Ghost) []time.Duration {
+	t := g.Terms
+	random := rand.New(rand.NewPCG(t.Seed, 2))
+	tolerable := time.Duration(toleranceShare * float64(t.Tolerance))
+	switch g.Arm {
+	case OnceArm:
+		// One stratum a key, on a logarithmic scale, so that young and old ages are met alike.
+		low, high := math.Log(float64(min(t.First, t.Watch))), math.Log(float64(t.Watch))
+		share := (float64(g.Number) + random.Float64()) / float64(t.Keys)
+		return []time.Duration{time.Duration(math.Exp(low + share*(high-low)))}
+	case EarlyArm:
+		var all []time.Duration
+		for _, share := range earlyShares {
+			all = append(all, -time.Duration((1-share)*float64(t.TTL)))
+		}
+		return append(all, tolerable)
+	case TwinArm:
+		return []time.Duration{time.Duration(twinShare * float64(t.Tolerance))}
+	}
+	var all []time.Duration
+	if g.Arm == ReadArm {
+		// At once: what it shows of the expiry as granted.
+		all = append(all, -t.TTL)
+	}
+	gap := float64(t.First)
+	for age := time.Duration(0); ; gap = min(gap*t.Factor, float64(t.Cap)) {
+		age += max(1, time.Duration(gap*(1+jitter*(2*random.Float64()-1))))
+		if age >= t.Watch {
+			break
+		}
+		all = append(all, age)
+	}
+	if tolerable < t.Watch {
+		all = append(all, tolerable)
+	}
+	all = append(all, t.Watch)
+	slices.Sort(all)
+	return all
+}
+
+// createToken is of the write that a key was created by.
+func createToken(g *runner.Ghost) string { return runner.Token(g.Key, 0, 1) }
+
+// probeTokens begin the tokens of later writes.
+func probeTokens(g *runner.Ghost) string { return g.Key + "-c1-a" }
+
+// Next says what to ask of the key next.
+func (s *TTLGhost) Next(g *runner.Ghost) (op targets.Op, due time.Duration, ok bool) {
+	read := targets.Op{Kind: targets.Read, Key: g.Key, Home: targets.IfAbsent}
+	write := targets.Op{Kind: targets.Write, Key: g.Key, Home: targets.IfAbsent, If: targets.Condition{Guard: targets.IfAbsent}}
+	if g.Arm != TwinArm {
+		write.TTL = g.Terms.TTL
+	}
+	switch {
+	case g.Closed:
+		return op, 0, false
+	case g.Tried != nil:
+		return read, max(g.Tried.Return, g.NotBefore), true
+	case g.Created == nil:
+		write.Value = targets.Record{Token: createToken(g), Version: 1}
+		return write, g.Terms.Offset, true
+	}
+	write.Value = targets.Record{Token: fmt.Sprintf("%s%d", probeTokens(g), g.Probes+1), Version: 1}
+	if wantsWrite(g) {
+		return write, max(g.Asked, g.NotBefore), true
+	}
+	if g.Arm == OnceArm && g.LastBlocked != nil {
+		return read, g.NotBefore, true
+	}
+	_, latest := expiry(g)
+	all := ages(g)
+	next, found := slices.BinarySearch(all, g.Asked-latest)
+	if found {
+		next++
+	}
+	if g.Probes == 0 {
+		next = 0
+	}
+	// What was missed meanwhile is asked once.
+	due = max(latest+all[min(next, len(all)-1)], g.NotBefore)
+	if g.Arm == ReadArm && g.FirstGone == nil {
+		return read, due, true
+	}
+	return write, due, true
+}
+
+// wantsWrite tells whether a key that is read is to be written at once: it has
+// just gone, or its watch ends.
+func wantsWrite(g *runner.Ghost) bool {
+	if g.Arm != ReadArm || g.Probes == 0 {
+		return false
+	}
+	_, latest := expiry(g)
+	return g.FirstGone != nil && g.Asked == g.FirstGone.Call || g.Asked-latest >= g.Terms.Watch
+}
+
+// Observe takes a reply into account.
+func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
+	seen := sightingOf(e)
+	creating := g.Created == nil
+	if !creating {
+		g.Probes++
+	}
+	g.NotBefore = 0
+	if e.Reply.Outcome == targets.Throttled {
+		g.NotBefore = e.Return + e.Reply.RetryAfter
+	}
+	settled := true
+	switch {
+	case creating:
+		s.create(g, e, seen)
+	case g.Tried != nil:
+		settled = settle(g, e, seen)
+	case e.Op.Kind == targets.Read:
+		g.Asked = e.Call
+		settled = observeRead(g, e, seen)
+	default:
+		g.Asked = e.Call
+		settled = observeWrite(g, e, seen)
+	}
+	if !settled {
+		g.Unanswered++
+	}
+	if g.Created != nil && g.Tried == nil && !g.Closed {
+		g.Closed = g.FirstFree != nil || over(g, e)
+	}
+	g.State = stateOf(g)
+}
+
+func sightingOf(e *runner.Exchange) *runner.Sighting {
+	r := &e.Reply
+	return &runner.Sighting{Call: e.Call, Return: e.Return, Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message, Trace: r.Trace}
+}
+
+// create handles what comes before the create is acknowledged.
+func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) {
+	outcome := e.Reply.Outcome
+	switch {
+	case g.Tried == nil && outcome == targets.OK && e.Reply.Attempts <= 1:
+		g.Created = seen
+		noteExpiry(g, &e.Reply)
+	case g.Tried == nil && (outcome == targets.Unknown || outcome == targets.Unmapped || e.Reply.Attempts > 1):
+		g.Tried = seen
+	case g.Tried != nil && outcome == targets.OK && e.Reply.Record.Token == createToken(g):
+		// It was applied between its call and this read.
+		seen.Call, g.Created, g.Tried = g.Tried.Call, seen, nil
+		noteExpiry(g, &e.Reply)
+	default:
+		why := fmt.Sprintf("its create was answered with %s", strings.TrimSpace(fmt.Sprintf("%s %s", outcome, e.Reply.Code)))
+		if g.Tried != nil {
+			why = "its create was not answered"
+		}
+		abandon(g, why)
+	}
+}
+
+func abandon(g *runner.Ghost, why string) {
+	g.State, g.Closed, g.Why, g.Tried = runner.GhostAbandoned, true, why, nil
+}
+
+// noteExpiry keeps what the store says of the expiry.
+func noteExpiry(g *runner.Ghost, r *targets.Reply) {
+	if !r.Expires.IsZero() {
+		g.Expires = r.Expires
+	}
+	if r.Granted > 0 {
+		g.Granted = r.Granted
+	}
+}
+
+// observeWrite tells whether the reply says anything, now or after a read.
+func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+	switch e.Reply.Outcome {
+	case targets.OK:
+		g.FirstFree = seen
+	case targets.Conflict:
+		if g.Doubt || e.Reply.Attempts > 1 {
+			g.Tried = seen
+		} else {
+			g.LastBlocked = seen
+		}
+	case targets.Unknown, targets.Unmapped:
+		g.Doubt, g.Tried = true, seen
+	default:
+		return false
+	}
+	return true
+}
+
+// observeRead tells whether the reply says anything.
+func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+	token := e.Reply.Record.Token
+	switch {
+	case e.Reply.Outcome == targets.Missing:
+		if g.FirstGone == nil {
+			g.FirstGone = seen
+		}
+	case e.Reply.Outcome != targets.OK:
+		return false
+	case token == createToken(g):
+		g.LastShown = seen
+		noteExpiry(g, &e.Reply)
+	case strings.HasPrefix(token, probeTokens(g)):
+		// A write of ours that was not acknowledged.
+		g.FirstFree = seen
+	default:
+		abandon(g, fmt.Sprintf("it holds a record that this run did not write: %q", token))
+	}
+	return true
+}
+
+// settle takes the read that was to say what became of a write. It tells whether
+// the two together say anything.
+func settle(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+	tried := g.Tried
+	g.Tried = nil
+	if !observeRead(g, e, seen) || e.Reply.Outcome != targets.OK {
+		return false
+	}
+	if g.FirstFree == seen {
+		// Accepted between the write's call and this read.
+		seen.Call = tried.Call
+	} else if tried.Outcome == targets.Conflict && g.LastShown == seen {
+		g.LastBlocked = tried
+		return true
+	}
+	return g.FirstFree == seen
+}
+
+// over tells whether the exchange was the last on the key's schedule.
+func over(g *runner.Ghost, e *runner.Exchange) bool {
+	if g.Probes == 0 {
+		return false
+	}
+	_, latest := expiry(g)
+	all := ages(g)
+	switch {
+	case g.Asked-latest < all[len(all)-1]:
+		return false
+	case g.Arm == OnceArm:
+		return g.LastBlocked == nil || e.Op.Kind == targets.Read
+	case g.Arm == ReadArm:
+		return e.Op.Kind == targets.Write
+	default:
+		return true
+	}
+}
+
+// stateOf says what is known of the key.
+func stateOf(g *runner.Ghost) runner.GhostState {
+	if g.State == runner.GhostAbandoned || g.Created == nil {
+		return g.State
+	}
+	earliest, _ := expiry(g)
+	after := func(s *runner.Sighting) bool { return s != nil && s.Call >= earliest }
+	switch {
+	case g.FirstFree != nil && g.FirstFree.Return < earliest:
+		return runner.GhostEarly
+	case g.FirstFree != nil && g.LastShown != nil && g.FirstGone == nil && after(g.LastShown):
+		return runner.GhostVisible
+	case g.FirstFree != nil:
+		return runner.GhostFree
+	case after(g.LastBlocked):
+		return runner.GhostBlocked
+	case after(g.LastShown):
+		return runner.GhostVisible
+	default:
+		return runner.GhostPending
+	}
+}
+
+// TakeUp makes ready a key that an earlier process left: a request of that
+// process may have been applied without anyone being told.
+func TakeUp(g *runner.Ghost) {
+	switch {
+	case g.Closed:
+	case g.Created == nil:
+		abandon(g, "contend ended while it created the key")
+	default:
+		g.Doubt = true
+	}
+}
