@@ -29,6 +29,9 @@ func postgresDriver() Driver {
 				{Name: "where", Meaning: "UPDATE with the version in its WHERE", Losers: []string{"0 rows"}},
 				{Name: "repeatable-read", Meaning: "SELECT, compare, then UPDATE, in a REPEATABLE READ transaction", Losers: []string{"stale", "40001"}},
 				{Name: "serializable", Meaning: "SELECT, compare, then UPDATE, in a SERIALIZABLE transaction", Losers: []string{"stale", "40001"}}}},
+			{Name: "ttl", Meaning: "how a time to live is done; without it there is none", Values: []Value{
+				{Name: expiresColumn, Meaning: "the column expires_at, by the server's clock; a create overwrites a row that has expired, " +
+					"and nothing else removes it; goes with create=on-conflict and create=serializable"}}},
 		},
 		Answers: postgresAnswers,
 		open:    openPostgres,
@@ -88,26 +91,49 @@ const createTable = `create table if not exists contend_records (
 	key text primary key, token text not null, version bigint not null,
 	updated_at timestamptz, expires_at timestamptz, body jsonb)`
 
-const insertRecord = `insert into contend_records (key, version, token, updated_at, expires_at, body) values ($1, $2, $3, $4, $5, $6)`
+// expiresColumn is the strategy of the time to live in which the column is
+// compared with the server's clock.
+const expiresColumn = "expires-column"
 
 // postgresStatements are prepared when a session is opened, so that each is one
 // round trip.
-var postgresStatements = []struct{ name, sql string }{
-	{"read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
-	{"version", `select version from contend_records where key = $1`},
-	{"delete", `delete from contend_records where key = $1`},
-	{"insert", insertRecord},
-	{"claim", insertRecord + ` on conflict do nothing`},
-	{"put", insertRecord + ` on conflict (key) do update set version = excluded.version, token = excluded.token,
-		updated_at = excluded.updated_at, expires_at = excluded.expires_at, body = excluded.body`},
-	{"update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = $5, body = $6
-		where key = $1 and version = $2`},
+//
+// With a time to live, $7, a writing statement gives the expiry that it stored
+// and the time. An expiry counts from when the row is written, not from before
+// the wait for another's lock: so it is not taken from excluded. A record's own
+// expiry, $5, is in the same column and means the same.
+func postgresStatements(ttl string) []struct{ name, sql string } {
+	expiry, expired, told := `$5`, `false`, ``
+	if ttl == expiresColumn {
+		expiry = `coalesce(clock_timestamp() + $7::interval, $5::timestamptz)`
+		expired = `coalesce(contend_records.expires_at <= clock_timestamp(), false)`
+		told = ` returning expires_at, clock_timestamp()`
+	}
+	insert := `insert into contend_records (key, version, token, updated_at, expires_at, body) values ($1, $2, $3, $4, ` + expiry + `, $6)`
+	overwrite := ` on conflict (key) do update set version = excluded.version, token = excluded.token,
+		updated_at = excluded.updated_at, expires_at = ` + expiry + `, body = excluded.body`
+	claim := ` on conflict do nothing`
+	if ttl == expiresColumn {
+		claim = overwrite + ` where ` + expired
+	}
+	return []struct{ name, sql string }{
+		{"read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
+		{"version", `select version from contend_records where key = $1`},
+		{"expired", `select ` + expired + ` from contend_records where key = $1`},
+		{"delete", `delete from contend_records where key = $1`},
+		{"insert", insert + told},
+		{"claim", insert + claim + told},
+		{"put", insert + overwrite + told},
+		{"update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
+			where key = $1 and version = $2` + told},
+	}
 }
 
 type postgresTarget struct {
 	url         *url.URL
 	config      *pgx.ConnConfig
 	create, cas string
+	ttl         string // "": none
 	server      string
 	lockTimeout time.Duration // 0: none
 }
@@ -118,7 +144,8 @@ func openPostgres(u *url.URL) (Target, error) {
 	}
 	// What is left for pgx must not be encoded anew: there, "+" is no space.
 	pairs := slices.DeleteFunc(strings.Split(u.RawQuery, "&"), func(pair string) bool {
-		return strings.HasPrefix(pair, "create=") || strings.HasPrefix(pair, "cas=")
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains([]string{"create", "cas", "ttl"}, name)
 	})
 	theirs := *u
 	theirs.RawQuery = strings.Join(pairs, "&")
@@ -126,13 +153,23 @@ func openPostgres(u *url.URL) (Target, error) {
 	if err != nil {
 		return nil, usagef("target %q: %v", Redact(u.String()), redactError(err, u))
 	}
-	return &postgresTarget{url: u, config: config,
-		create: postgresDriver().param(u, "create"), cas: postgresDriver().param(u, "cas")}, nil
+	param := func(name string) string { return postgresDriver().param(u, name) }
+	t := &postgresTarget{url: u, config: config, create: param("create"), cas: param("cas"), ttl: param("ttl")}
+	if t.ttl == expiresColumn && t.create == "unique-violation" {
+		return nil, usagef("target %q: a plain INSERT cannot take over an expired row; ttl=%s goes with create=on-conflict or create=serializable",
+			Redact(u.String()), expiresColumn)
+	}
+	return t, nil
 }
 
 func (t *postgresTarget) Describe() Description {
 	d := Description{Kind: "postgres", URL: Redact(t.url.String()), Server: t.server,
 		Strategies: map[string]string{"create": t.create, "cas": t.cas}, CountsWrites: true, SentBy: "kernel-write"}
+	if t.ttl != "" {
+		d.Strategies["ttl"] = t.ttl
+		d.Notes = append(d.Notes, "the time to live is the column expires_at, by the server's clock: PostgreSQL removes no expired row and shows it "+
+			"to reads; that a create takes it over is the application's doing, by its own statement")
+	}
 	if t.lockTimeout > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf(
 			"a request waits for another's lock for %s at most (lock_timeout, 80 %% of the request's timeout), then it is aborted with 55P03",
@@ -142,6 +179,10 @@ func (t *postgresTarget) Describe() Description {
 }
 
 func (t *postgresTarget) Prepare(ctx context.Context, needs Needs) error {
+	if needs.TTL && t.ttl == "" {
+		return fmt.Errorf("%s: PostgreSQL has no time to live of its own: choose ?ttl=%s, where the expiry is a column and the takeover "+
+			"the application's, or another target: %w", Redact(t.url.String()), expiresColumn, ErrUnsupported)
+	}
 	t.lockTimeout = (needs.Timeout * 8 / 10).Truncate(time.Millisecond)
 	s, err := t.connect(ctx)
 	if err != nil {
@@ -222,7 +263,7 @@ func (t *postgresTarget) Open(ctx context.Context, _ int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range postgresStatements {
+	for _, statement := range postgresStatements(t.ttl) {
 		if _, err := s.conn.Prepare(ctx, statement.name, statement.sql); err != nil {
 			s.Close()
 			return nil, t.explain(err)
@@ -317,6 +358,9 @@ type postgresSession struct {
 	target *postgresTarget
 	clock  sentClock
 	conn   *pgx.Conn
+	// What the op under way stored, as the statement told it.
+	expires time.Time
+	granted time.Duration
 }
 
 func (s *postgresSession) Close() error {
@@ -326,8 +370,9 @@ func (s *postgresSession) Close() error {
 }
 
 func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
-	if op.TTL > 0 {
-		return Reply{Outcome: Unsupported, Message: "PostgreSQL has no expiry of its own; leave the TTL out, or choose another target"}
+	if op.TTL > 0 && s.target.ttl == "" {
+		return Reply{Outcome: Unsupported, Message: "PostgreSQL has no time to live of its own; choose ?ttl=" + expiresColumn +
+			", or leave the TTL out, or choose another target"}
 	}
 	if err := ctx.Err(); err != nil {
 		return lost(err, time.Time{})
@@ -336,6 +381,7 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 		return lost(pgconn.ErrConnClosed, time.Time{})
 	}
 	s.clock.begin()
+	s.expires, s.granted = time.Time{}, 0
 	switch op.Kind {
 	case Read:
 		return s.read(ctx, op.Key)
@@ -361,6 +407,9 @@ func (s *postgresSession) read(ctx context.Context, key string) Reply {
 	if err == nil {
 		record.UpdatedAt, record.ExpiresAt, record.Body = timeOrZero(updated), timeOrZero(expires), body
 		r.Record = record
+		if s.target.ttl == expiresColumn {
+			r.Expires = record.ExpiresAt
+		}
 	}
 	return r
 }
@@ -381,61 +430,95 @@ func timeOrNull(t time.Time) *time.Time {
 
 // values are the parameters that the writing statements share; version is the
 // one to store, or for "update" the one to find.
-func values(op Op, version int64) []any {
-	return []any{op.Key, version, op.Value.Token, timeOrNull(op.Value.UpdatedAt), timeOrNull(op.Value.ExpiresAt), []byte(op.Value.Body)}
+func (s *postgresSession) values(op Op, version int64) []any {
+	all := []any{op.Key, version, op.Value.Token, timeOrNull(op.Value.UpdatedAt), timeOrNull(op.Value.ExpiresAt), []byte(op.Value.Body)}
+	switch {
+	case s.target.ttl == "":
+	case op.TTL > 0:
+		all = append(all, op.TTL)
+	default:
+		all = append(all, nil)
+	}
+	return all
 }
 
 func (s *postgresSession) write(ctx context.Context, op Op) Reply {
-	stored, guarded := values(op, op.Value.Version), values(op, op.If.Counter)
+	stored, guarded := s.values(op, op.Value.Version), s.values(op, op.If.Counter)
 	switch op.If.Guard {
 	case Unguarded:
-		return s.reply(rows(s.conn.Exec(ctx, "put", stored...)))
+		return s.reply(s.put(ctx, s.conn, "put", stored))
 	case IfAbsent:
 		switch s.target.create {
 		case "on-conflict":
-			return s.reply(rows(s.conn.Exec(ctx, "claim", stored...)))
+			return s.reply(s.put(ctx, s.conn, "claim", stored))
 		case "unique-violation":
-			return s.reply(rows(s.conn.Exec(ctx, "insert", stored...)))
+			return s.reply(s.put(ctx, s.conn, "insert", stored))
 		}
 		return s.inTransaction(ctx, pgx.Serializable, func(tx pgx.Tx) (refused string, err error) {
-			if _, found, err := storedVersion(ctx, tx, op.Key); found || err != nil {
+			expired, found, err := selected[bool](ctx, tx, "expired", op.Key)
+			switch {
+			case err != nil || found && !expired:
 				return "exists", err
+			case expired:
+				return s.put(ctx, tx, "put", stored)
 			}
-			return rows(tx.Exec(ctx, "insert", stored...))
+			return s.put(ctx, tx, "insert", stored)
 		})
 	case IfVersion:
 		level := pgx.Serializable
 		switch s.target.cas {
 		case "where":
-			return s.reply(rows(s.conn.Exec(ctx, "update", guarded...)))
+			return s.reply(s.put(ctx, s.conn, "update", guarded))
 		case "repeatable-read":
 			level = pgx.RepeatableRead
 		}
 		return s.inTransaction(ctx, level, func(tx pgx.Tx) (refused string, err error) {
-			if version, found, err := storedVersion(ctx, tx, op.Key); !found || version != op.If.Counter || err != nil {
+			if version, found, err := selected[int64](ctx, tx, "version", op.Key); !found || version != op.If.Counter || err != nil {
 				return "stale", err
 			}
-			return rows(tx.Exec(ctx, "update", guarded...))
+			return s.put(ctx, tx, "update", guarded)
 		})
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no guard %q", op.If.Guard)}
 	}
 }
 
-// rows is what a statement that writes one row was refused by, if it was.
-func rows(tag pgconn.CommandTag, err error) (refused string, _ error) {
-	if err == nil && tag.RowsAffected() == 0 {
+// postgresConn is a connection, or a transaction on it.
+type postgresConn interface {
+	Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error)
+	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
+}
+
+// put executes a statement that writes one row, and gives what it was refused by,
+// if it was.
+func (s *postgresSession) put(ctx context.Context, on postgresConn, statement string, arguments []any) (refused string, err error) {
+	if s.target.ttl == "" {
+		tag, err := on.Exec(ctx, statement, arguments...)
+		if err == nil && tag.RowsAffected() == 0 {
+			return "0 rows", nil
+		}
+		return "", err
+	}
+	var expires *time.Time
+	var now time.Time
+	err = on.QueryRow(ctx, statement, arguments...).Scan(&expires, &now)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return "0 rows", nil
+	case err == nil && expires != nil:
+		// The clock was read once more for the second, microseconds later.
+		s.expires, s.granted = expires.UTC(), expires.Sub(now).Round(time.Millisecond)
 	}
 	return "", err
 }
 
-func storedVersion(ctx context.Context, tx pgx.Tx, key string) (version int64, found bool, err error) {
-	err = tx.QueryRow(ctx, "version", key).Scan(&version)
+// selected gives the one value that a statement finds of a key.
+func selected[T any](ctx context.Context, tx pgx.Tx, statement, key string) (value T, found bool, err error) {
+	err = tx.QueryRow(ctx, statement, key).Scan(&value)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
+		return value, false, nil
 	}
-	return version, err == nil, err
+	return value, err == nil, err
 }
 
 // inTransaction commits unless the work was refused or failed.
@@ -470,6 +553,9 @@ func (s *postgresSession) reply(refused string, err error) Reply {
 	}
 	if r.Code != "" {
 		r.Outcome = postgresOutcome(r.Code)
+	}
+	if r.Outcome == OK {
+		r.Expires, r.Granted = s.expires, s.granted
 	}
 	return r
 }

@@ -57,6 +57,10 @@ func newDatabase(t *testing.T, server, name string) string {
 var (
 	postgresCreates = []string{"on-conflict", "unique-violation", "serializable"}
 	postgresCASes   = []string{"where", "repeatable-read", "serializable"}
+	// Each strategy at least once, without and with a time to live.
+	postgresStrategies = []string{"&create=on-conflict&cas=where", "&create=unique-violation&cas=repeatable-read",
+		"&create=serializable&cas=serializable", expiresColumn + "&create=on-conflict&cas=repeatable-read",
+		expiresColumn + "&create=serializable&cas=where", expiresColumn + "&cas=serializable"}
 )
 
 func TestPostgresKeepsThePromises(t *testing.T) {
@@ -94,7 +98,7 @@ func TestPostgres(t *testing.T) {
 		"connection terminated":          postgresConnectionTerminated,
 		"fails at COMMIT":                postgresFailsAtCommit,
 		"counts versions":                postgresCountsVersions,
-		"has no expiry":                  postgresHasNoExpiry,
+		"has no time to live":            postgresHasNoTimeToLive,
 		"too few connections":            postgresTooFewConnections,
 		"prepared by several at once":    postgresPreparedAtOnce,
 		"user who may not create":        postgresUserWhoMayNotCreate,
@@ -139,8 +143,8 @@ func postgresSortsErrors(t *testing.T, server string) {
 		"25006": targets.Invalid, "3D000": targets.Invalid, "54000": targets.Invalid, "0A000": targets.Invalid,
 		"23514": targets.Unmapped, "53100": targets.Unmapped, "XX000": targets.Unmapped, "ZZ001": targets.Unmapped,
 	} {
-		for i := range postgresCreates {
-			session := sessionOn(t, database+"&create="+postgresCreates[i]+"&cas="+postgresCASes[i])
+		for _, strategies := range postgresStrategies {
+			session := sessionOn(t, database+strategies)
 			expectReply(t, session, writeOp("key", state, ifAbsent), outcome, state)
 			expectReply(t, session, readOp("key"), targets.Missing, "")
 		}
@@ -158,15 +162,12 @@ func postgresSortsErrors(t *testing.T, server string) {
 // goes by it.
 func eachStrategy(t *testing.T, server string, needs targets.Needs, test func(t *testing.T, session targets.Session, op targets.Op)) {
 	t.Helper()
-	for _, create := range postgresCreates {
-		t.Run("create="+create, func(t *testing.T) {
-			test(t, openSession(t, preparedTarget(t, server+"&create="+create, needs), 0), writeOp("locked", "a", ifAbsent))
-		})
-	}
-	for _, cas := range postgresCASes {
-		t.Run("cas="+cas, func(t *testing.T) {
-			test(t, openSession(t, preparedTarget(t, server+"&cas="+cas, needs), 0), writeOp("locked", "a", ifFirst))
-		})
+	for _, strategies := range postgresStrategies {
+		for name, cond := range map[string]targets.Condition{"create": ifAbsent, "cas": ifFirst} {
+			t.Run(name+" with "+strategies, func(t *testing.T) {
+				test(t, openSession(t, preparedTarget(t, server+strategies, needs), 0), writeOp("locked", "a", cond))
+			})
+		}
 	}
 }
 
@@ -274,8 +275,7 @@ func postgresFailsAtCommit(t *testing.T, server string) {
 	admin := postgresAdmin(t, database)
 	preparedTarget(t, database, needsOf(1))
 	failAtCommit(t, admin)
-	for i := range postgresCreates {
-		strategies := "&create=" + postgresCreates[i] + "&cas=" + postgresCASes[i]
+	for _, strategies := range postgresStrategies {
 		session := sessionOn(t, database+strategies)
 		for _, op := range []targets.Op{writeOp("absent", "40001", ifAbsent), writeOp("present", "40001", ifFirst)} {
 			expectReply(t, session, op, targets.Aborted, "40001")
@@ -303,7 +303,7 @@ func postgresCountsVersions(t *testing.T, server string) {
 	}
 }
 
-func postgresHasNoExpiry(t *testing.T, server string) {
+func postgresHasNoTimeToLive(t *testing.T, server string) {
 	op := writeOp("expiring", "a", ifAbsent)
 	op.TTL = time.Second
 	session := sessionOn(t, server)
@@ -402,8 +402,8 @@ func postgresParameters(t *testing.T, server string) {
 }
 
 func postgresSurvivesRefusal(t *testing.T, server string) {
-	for i := range postgresCreates {
-		session := sessionOn(t, server+"&create="+postgresCreates[i]+"&cas="+postgresCASes[i])
+	for _, strategies := range postgresStrategies {
+		session := sessionOn(t, server+strategies)
 		expectReply(t, session, targets.Op{Kind: targets.Delete, Key: "refused"}, targets.OK, "")
 		expectReply(t, session, writeOp("refused", "a", ifAbsent), targets.OK, "")
 		stale := targets.Condition{Guard: targets.IfVersion, Counter: 7}
@@ -448,10 +448,10 @@ func TestPostgresKilledInMidOperation(t *testing.T) {
 }
 
 func TestPostgresConnectionLostAtCommit(t *testing.T) {
-	for i := range postgresCreates {
+	for _, strategies := range postgresStrategies {
 		url := targettest.Postgres(t)
 		admin := postgresAdmin(t, url)
-		session := sessionOn(t, url+"&create="+postgresCreates[i]+"&cas="+postgresCASes[i])
+		session := sessionOn(t, url+strategies)
 		failAtCommit(t, admin)
 		process, replies := waitingAtCommit(t, admin, session, writeOp("present", "waits", ifFirst))
 		// The process of the connection alone, which says nothing any more.
