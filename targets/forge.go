@@ -237,7 +237,11 @@ func (f *forge) lead() time.Duration {
 }
 
 // Prepare asks the app once whether it is there and takes the token.
-func (f *forge) Prepare(ctx context.Context, _ Needs) error {
+func (f *forge) Prepare(ctx context.Context, needs Needs) error {
+	if needs.TTL && f.create == inSQL {
+		return fmt.Errorf("%s: Forge SQL has no time to live of its own: choose create=kvs, create=entity or create=transact, or another target: %w",
+			Redact(f.url.String()), ErrUnsupported)
+	}
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
 		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), f.mask(err))

@@ -3,6 +3,7 @@ package targets
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -192,6 +193,25 @@ func TestForgeStrategiesAreTold(t *testing.T) {
 		forgeDo(t, target.(*forge), forgeCreate)
 		if told.Op == nil || told.Create != c.create || told.Cas != c.cas {
 			t.Errorf("%q: the op tells %+v", c.query, told)
+		}
+	}
+}
+
+// Records in Forge SQL have no time to live, which is said before anything is
+// sent; all others have one.
+func TestForgeTimeToLive(t *testing.T) {
+	f, _ := trigger(t, nil)
+	for create, has := range map[string]bool{"kvs": true, "entity": true, "transact": true, inSQL: false} {
+		f.create = create
+		err := f.Prepare(t.Context(), Needs{TTL: true})
+		if errors.Is(err, ErrUnsupported) == has {
+			t.Errorf("create=%s: %v", create, err)
+		}
+		if !has && (!strings.Contains(err.Error(), "choose create=kvs") || strings.Contains(err.Error(), "id-that-is-secret")) {
+			t.Error(err)
+		}
+		if err := f.Prepare(t.Context(), Needs{}); err != nil {
+			t.Errorf("create=%s, without a time to live: %v", create, err)
 		}
 	}
 }
