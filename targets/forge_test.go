@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"contend/targets/forge/emulator"
 )
 
 // trigger is a web trigger whose answers to ops a test gives; it answers pings
@@ -212,6 +214,35 @@ func TestForgeTimeToLive(t *testing.T) {
 		}
 		if err := f.Prepare(t.Context(), Needs{}); err != nil {
 			t.Errorf("create=%s, without a time to live: %v", create, err)
+		}
+	}
+}
+
+// The time to live that was granted is told by the store's own clock, from the
+// last write on; where a second is the finest that an expiry tells, to that.
+func TestForgeTellsTheTimeToLive(t *testing.T) {
+	updated := time.Date(2026, 8, 19, 10, 0, 36, 381_000_000, time.UTC).UnixMilli()
+	for _, c := range []struct {
+		item    string
+		expires string
+		granted time.Duration
+	}{
+		{`{"key":"k","value":{},"expireTime":"2026-08-19T10:01:06.381Z","updatedAt":%d}`, "2026-08-19T10:01:06.381Z", 30 * time.Second},
+		{`{"key":"k","value":{},"expireTime":"2026-08-19T10:01:06Z","updatedAt":%d}`, "2026-08-19T10:01:06Z", 30*time.Second - 381*time.Millisecond},
+		{`{"key":"k","value":{},"expireTime":"2026-08-19T10:00:06.381Z","updatedAt":%d}`, "2026-08-19T10:00:06.381Z", 0}, // overwritten after it
+		{`{"key":"k","value":{},"updatedAt":%d}`, "", 0},
+		{`{"key":"k","value":{},"expireTime":"2026-08-19T10:01:06.381Z","createdAt":%d}`, "2026-08-19T10:01:06.381Z", 0},
+		{`{"key":"k","value":{},"expireTime":"soon","updatedAt":%d}`, "", 0},
+	} {
+		var item emulator.Item
+		if err := json.Unmarshal(fmt.Appendf(nil, c.item, updated), &item); err != nil {
+			t.Fatal(err)
+		}
+		for _, entity := range []bool{false, true} {
+			r := readReply(item, entity)
+			if expires := r.Expires.Format(time.RFC3339Nano); r.Granted != c.granted || r.Expires.IsZero() != (c.expires == "") || c.expires != "" && expires != c.expires {
+				t.Errorf("%s: expires %s, granted %s; want %s, %s", c.item, expires, r.Granted, c.expires, c.granted)
+			}
 		}
 	}
 }

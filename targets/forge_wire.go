@@ -30,7 +30,7 @@ const entityName = "contend-record"
 const forgeQuotaUnit = 10 << 10
 
 // withExpiry is how every read asks.
-var withExpiry = emulator.GetOptions{MetadataFields: []string{"EXPIRE_TIME"}}
+var withExpiry = emulator.GetOptions{MetadataFields: []string{"EXPIRE_TIME", "UPDATED_AT"}}
 
 // plainKeyHasNoCondition answers a version condition on a plain key: the builder
 // of @forge/kvs takes conditions for entities alone.
@@ -110,11 +110,23 @@ func timeOf(milliseconds int64) time.Time {
 	return time.UnixMilli(milliseconds).UTC()
 }
 
+// grantedUntil gives the time to live by the store's own clock, from the last
+// write to the expiry. updatedAt is in milliseconds, but the expiry may have
+// whole seconds only (published read-outs show no more): then this is up to a
+// second less than was granted if the expiry was cut down, more if rounded up.
+func grantedUntil(expires time.Time, updatedAt *int64) time.Duration {
+	if expires.IsZero() || updatedAt == nil {
+		return 0
+	}
+	return max(0, expires.Sub(time.UnixMilli(*updatedAt)))
+}
+
 // readReply leaves the Record empty where the value is none of ours.
 func readReply(item emulator.Item, entity bool) Reply {
 	r := Reply{Outcome: OK, Status: 200}
 	if item.ExpireTime != nil {
 		r.Expires, _ = time.Parse(time.RFC3339, *item.ExpireTime)
+		r.Granted = grantedUntil(r.Expires, item.UpdatedAt)
 	}
 	if !entity {
 		if json.Unmarshal(item.Value, &r.Record) != nil {

@@ -80,8 +80,8 @@ func TestSimGhost(t *testing.T) {
 			t.Fatalf("create: %+v", r)
 		}
 		// The platform counts whole seconds: 2 s are granted for 1.5 s, and told.
-		if r := s.Do(t.Context(), read); !r.Expires.Equal(began.Add(2 * time.Second)) {
-			t.Errorf("expires at %s, want %s", r.Expires, began.Add(2*time.Second))
+		if r := s.Do(t.Context(), read); !r.Expires.Equal(began.Add(2*time.Second)) || r.Granted != 2*time.Second {
+			t.Errorf("expires at %s, granted %s; want %s", r.Expires, r.Granted, began.Add(2*time.Second))
 		}
 		time.Sleep(9 * time.Minute)
 		if r := s.Do(t.Context(), create); r.Outcome != targets.Conflict || r.Code != "KEY_CONFLICT" || r.Status != 409 {

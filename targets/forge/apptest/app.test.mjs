@@ -49,7 +49,7 @@ const absent = { ...set, if: { guard: 'absent', counter: 0 } };
 const versioned = { ...set, home: 'version', if: { guard: 'version', counter: 0 } };
 const entityName = 'contend-record';
 const ttl = { value: 2, unit: 'SECONDS' };
-const metadata = { metadataFields: ['EXPIRE_TIME'] };
+const metadata = { metadataFields: ['EXPIRE_TIME', 'UPDATED_AT'] };
 const transaction = (condition, options) => ({
   path: '/api/v1/transaction',
   set: [{ key, value: attributes, entityName, conditions: { and: [{ property: 'version', ...condition }] }, ...(options && { options }) }],
@@ -145,6 +145,25 @@ test('a value that is none of ours is read without a record', async () => {
   play = reply(200, JSON.stringify({ key, value: { token: 't', version: 1, updated_at: 'yesterday', extra: 1 }, expireTime: 'later' }));
   const { reply: read } = await trigger({ kind: 'read', key });
   assert.deepEqual([read.record, read.expires], [{ token: 't', version: 1 }, undefined]);
+});
+
+test('the time to live that a key was granted is told by the clock of the storage', async () => {
+  const updatedAt = 1787133636381; // 2026-08-19T10:00:36.381Z
+  for (const [expireTime, updated, expires, granted] of [
+    ['2026-08-19T10:01:06.381Z', updatedAt, '2026-08-19T10:01:06.381Z', 30_000_000_000],
+    ['2026-08-19T10:01:06Z', updatedAt, '2026-08-19T10:01:06.000Z', 29_619_000_000],
+    ['2027-08-19T10:00:36.381Z', updatedAt, '2027-08-19T10:00:36.381Z', 31_536_000_000_000_000],
+    ['2026-08-19T10:00:36.381Z', updatedAt, '2026-08-19T10:00:36.381Z', undefined], // nothing is left of it: overwritten without one
+    ['2026-08-19T10:01:06.381Z', undefined, '2026-08-19T10:01:06.381Z', undefined],
+    [undefined, updatedAt, undefined, undefined],
+  ]) {
+    for (const home of ['absent', 'version']) {
+      play = reply(200, JSON.stringify({ key, value, expireTime, updatedAt: updated }));
+      const { reply: read, body } = await trigger({ kind: 'read', key, home });
+      assert.deepEqual([read.expires, read.granted_ns], [expires, granted], expireTime);
+      if (granted) assert.ok(body.includes(`"granted_ns":${granted},`), body); // a whole number, as Go reads it
+    }
+  }
 });
 
 test('a plain key with a version condition is unsupported, and nothing is sent', async () => {

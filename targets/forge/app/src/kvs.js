@@ -49,7 +49,7 @@ function ask(op, create, inEntity) {
   const place = inEntity ? kvs.entity(ENTITY) : kvs;
   switch (op.kind) {
     case 'read':
-      return place.get(op.key, { metadataFields: ['EXPIRE_TIME'] });
+      return place.get(op.key, { metadataFields: ['EXPIRE_TIME', 'UPDATED_AT'] });
     case 'delete':
       return place.delete(op.key);
   }
@@ -79,7 +79,15 @@ function attributesOf({ token, version, updated_at, expires_at, body }) {
 // no status of a success, and gives undefined for KEY_NOT_FOUND alone.
 function found(item, inEntity) {
   if (item === undefined) return { outcome: 'missing', code: 'KEY_NOT_FOUND' };
-  return { outcome: 'ok', record: recordOf(item.value, inEntity), expires: rfc3339(item.expireTime) };
+  return { outcome: 'ok', record: recordOf(item.value, inEntity), expires: rfc3339(item.expireTime), granted_ns: granted(item) };
+}
+
+// granted gives the time to live by the storage's own clock, from the last write to
+// the expiry. The expiry may have whole seconds only: then it is up to a second less
+// than was granted if the expiry was cut down, more if rounded up.
+function granted({ expireTime, updatedAt }) {
+  const milliseconds = Date.parse(expireTime) - updatedAt;
+  return milliseconds > 0 ? Math.round(milliseconds * 1e6) : undefined;
 }
 
 function recordOf(value, inEntity) {
