@@ -12,7 +12,8 @@ import (
 
 // A fault is wrong in the same way whatever the timing: it strikes the
 // conditional writes of contenders (and the reads that follow one), never the
-// seeds, and only condition-ignored the sequential checks.
+// seeds, and only condition-ignored the sequential checks. One of the time to live
+// strikes every key that has one, whoever asks.
 type fault struct {
 	name  string
 	gap   time.Duration
@@ -51,6 +52,11 @@ func faultValues() []Value {
 		{Name: "unmapped", Meaning: "a refusal carries a code that nobody knows"},
 		{Name: "stale-read", Argument: "N", Meaning: "the first N reads (default 1) after an applied write show the state before it"},
 		{Name: "foreign-writer", Meaning: "somebody else overwrites what a contender has written"},
+		{Name: "early-expiry", Meaning: "a key is gone at half its time to live"},
+		{Name: "sweep-on-access", Meaning: "a write or read of an expired key is answered, then the key is swept; one that nobody asks about stays until its sweep"},
+		{Name: "clean-reads", Meaning: "reads do not show an expired key, which blocks creates until its sweep all the same"},
+		{Name: "clock-offset", Meaning: "the expiry that reads tell is 5s too late"},
+		{Name: "grants-double", Meaning: "twice the time to live that was asked for is granted, and told"},
 	}
 }
 
@@ -108,7 +114,7 @@ func (f *fault) before(op Op) Op {
 }
 
 type faultySession struct {
-	inner     Session
+	inner     *simSession
 	fault     *fault
 	contender int
 }
@@ -117,6 +123,9 @@ func (s *faultySession) Close() error { return s.inner.Close() }
 
 func (s *faultySession) Do(ctx context.Context, op Op) Reply {
 	f := s.fault
+	if reply, struck := s.strikeExpiry(ctx, op); struck {
+		return reply
+	}
 	conditional := op.Kind == Write && op.If.Guard != Unguarded
 	switch {
 	case conditional && f.name == "condition-ignored":
@@ -141,6 +150,51 @@ func (s *faultySession) Do(ctx context.Context, op Op) Reply {
 		return reply
 	}
 	return s.inner.Do(ctx, op)
+}
+
+// clockOffset is by how much clock-offset is ahead.
+const clockOffset = 5 * time.Second
+
+// strikeExpiry is for the faults of the time to live.
+func (s *faultySession) strikeExpiry(ctx context.Context, op Op) (reply Reply, struck bool) {
+	switch s.fault.name {
+	case "early-expiry":
+		s.sweepIf(op, func(r Reply) bool { return r.Granted > 0 && time.Until(r.Expires) <= r.Granted/2 })
+		return s.inner.Do(ctx, op), true
+	case "sweep-on-access":
+		if reply = s.inner.Do(ctx, op); reply.Outcome.Served() {
+			s.sweepIf(op, expired)
+		}
+		return reply, true
+	case "clean-reads":
+		if reply = s.inner.Do(ctx, op); op.Kind == Read && expired(reply) {
+			return notFound(), true
+		}
+		return reply, true
+	case "clock-offset":
+		if reply = s.inner.Do(ctx, op); !reply.Expires.IsZero() {
+			reply.Expires = reply.Expires.Add(clockOffset)
+		}
+		return reply, true
+	case "grants-double":
+		op.TTL *= 2
+		return s.inner.Do(ctx, op), true
+	}
+	return Reply{}, false
+}
+
+func expired(r Reply) bool {
+	return r.Outcome == OK && !r.Expires.IsZero() && time.Until(r.Expires) <= 0
+}
+
+// sweepIf removes the key of op from the store, in no time, where a read of it says
+// so. One session at a time does: what the next has read is not another's new record.
+func (s *faultySession) sweepIf(op Op, due func(Reply) bool) {
+	s.fault.mu.Lock()
+	defer s.fault.mu.Unlock()
+	if due(s.inner.apply(Op{Kind: Read, Key: op.Key, Home: op.Home})) {
+		s.inner.apply(Op{Kind: Delete, Key: op.Key, Home: op.Home})
+	}
 }
 
 // strikeRequest is for the faults that keep the store from seeing the write.
@@ -233,7 +287,7 @@ func (s *faultySession) read(ctx context.Context, op Op) Reply {
 		return s.inner.Do(ctx, op)
 	}
 	if undo.Kind == Delete {
-		return Reply{Outcome: Missing, Code: "KEY_NOT_FOUND", Status: 404, Message: "Provided key does not exist", Attempts: 1}
+		return notFound()
 	}
 	return Reply{Outcome: OK, Status: 200, Record: undo.Value, Attempts: 1}
 }
@@ -262,6 +316,10 @@ func refusal(op Op) Reply {
 		r.Code, r.Status, r.Message = "KEY_CONFLICT", 409, "Provided key already exists and cannot be overwritten"
 	}
 	return r
+}
+
+func notFound() Reply {
+	return Reply{Outcome: Missing, Code: "KEY_NOT_FOUND", Status: 404, Message: "Provided key does not exist", Attempts: 1}
 }
 
 func serverError() Reply {
