@@ -75,6 +75,16 @@ func TestPostgresKeepsThePromises(t *testing.T) {
 			})
 		}
 	}
+	for create := range takeovers {
+		for _, cas := range postgresCASes {
+			strategies := expiresColumn + "&create=" + create + "&cas=" + cas
+			t.Run(strategies, func(t *testing.T) {
+				if err := targettest.Suite(t.Context(), openTarget(t, server+strategies), needsOf(6), targettest.TTL(targettest.Shown)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
 	for i := range postgresCreates {
 		t.Run("fifty contenders, create="+postgresCreates[i], func(t *testing.T) {
 			if err := targettest.Suite(t.Context(), openTarget(t, server+"&create="+postgresCreates[i]), needsOf(50)); err != nil {

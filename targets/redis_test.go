@@ -214,7 +214,7 @@ func TestRedisKeepsThePromises(t *testing.T) {
 	url := targettest.Redis(t)
 	for _, strategies := range redisStrategies {
 		t.Run(strategies, func(t *testing.T) {
-			if err := targettest.Suite(t.Context(), openTarget(t, url+"?"+strategies), needsOf(8)); err != nil {
+			if err := targettest.Suite(t.Context(), openTarget(t, url+"?"+strategies), needsOf(8), targettest.TTL(targettest.Gone)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -34,8 +34,14 @@ func session(t *testing.T, target targets.Target, contender int) targets.Session
 var bothGuards = []targets.Guard{targets.IfAbsent, targets.IfVersion}
 
 func TestSimKeepsThePromises(t *testing.T) {
-	if err := targettest.Suite(t.Context(), open(t, "sim:?latency=0"), targets.Needs{Guards: bothGuards, Sessions: 8, Timeout: time.Second}); err != nil {
-		t.Error(err)
+	for sweep, expired := range map[string]targettest.Expired{"0": targettest.Gone, "7s": targettest.Gone, "1h": targettest.Blocked, "never": targettest.Blocked} {
+		synctest.Test(t, func(t *testing.T) {
+			target := open(t, "sim:?latency=0&sweep="+sweep)
+			needs := targets.Needs{Guards: bothGuards, Sessions: 8, Timeout: time.Second}
+			if err := targettest.Suite(t.Context(), target, needs, targettest.TTL(expired)); err != nil {
+				t.Errorf("sweep=%s: %v", sweep, err)
+			}
+		})
 	}
 }
 
@@ -46,6 +52,14 @@ func TestSuiteSeesAPlantedFault(t *testing.T) {
 		if err == nil {
 			t.Errorf("a store with the fault %s passed", fault)
 		}
+	}
+	for _, fault := range []string{"early-expiry", "sweep-on-access", "clean-reads"} {
+		synctest.Test(t, func(t *testing.T) {
+			needs := targets.Needs{Guards: bothGuards, Sessions: 8, Timeout: time.Second}
+			if targettest.Suite(t.Context(), open(t, "sim:?latency=0&fault="+fault), needs, targettest.TTL(targettest.Blocked)) == nil {
+				t.Errorf("a store with the fault %s passed", fault)
+			}
+		})
 	}
 }
 

@@ -31,10 +31,15 @@ const (
 //
 // The error joins one error for each broken promise, which begins with the
 // promise; nil means that all were kept. A condition that the store lacks
-// (targets.Unsupported) is left out.
-func Suite(ctx context.Context, t targets.Target, needs targets.Needs) error {
+// (targets.Unsupported) is left out. A time to live is checked up to its end where
+// the target has one; TTL checks what comes then.
+func Suite(ctx context.Context, t targets.Target, needs targets.Needs, options ...Option) error {
 	needs.Sessions = max(needs.Sessions, 2)
 	s := &suite{ctx: ctx, target: t, prefix: fmt.Sprintf("contend-suite-%08x", rand.Uint32())}
+	for _, option := range options {
+		option(s)
+	}
+	needs.TTL = needs.TTL || s.expired != ""
 	s.run(needs)
 	t.Close()
 	s.withoutPanic("a target can be closed twice", t.Close)
@@ -47,6 +52,8 @@ type suite struct {
 	prefix   string
 	sessions []targets.Session
 	losers   map[targets.Guard][]string // the codes that refused writes may carry, where the driver lists them
+	hasTTL   bool
+	expired  Expired // "": no expiry is waited for
 	broken   []error
 	promises []string // those in broken
 	tokens   int
@@ -58,6 +65,7 @@ func (s *suite) run(needs targets.Needs) {
 		return
 	}
 	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, needs))
+	s.prepareTTL(needs)
 	s.description()
 	if err := s.open(needs.Sessions); err != nil {
 		s.breaks("open gives a session", "%w", err)
@@ -66,6 +74,7 @@ func (s *suite) run(needs targets.Needs) {
 	s.sequential()
 	s.records()
 	s.visibility()
+	s.expiry()
 	s.races()
 	s.cleaning()
 	s.close()

@@ -18,10 +18,13 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	records map[string]targets.Record
+	expiry  map[string]time.Time
+	expired targettest.Expired // what becomes of expired keys; "" is gone
 	opened  int
 
+	options  []targettest.Option // that the suite is given
 	describe func(*targets.Description)
-	prepare  func() error
+	prepare  func(needs targets.Needs) error
 	// do stands in for correct where it is set, with mu held.
 	do         func(s *memorySession, op targets.Op) targets.Reply
 	answer     func(ctx context.Context, r targets.Reply) targets.Reply
@@ -33,7 +36,9 @@ type memory struct {
 	closes     int
 }
 
-func newMemory() *memory { return &memory{records: map[string]targets.Record{}} }
+func newMemory() *memory {
+	return &memory{records: map[string]targets.Record{}, expiry: map[string]time.Time{}}
+}
 
 func (m *memory) Describe() targets.Description {
 	d := targets.Description{Kind: "redis", URL: "redis://127.0.0.1", Server: "memory 1",
@@ -44,9 +49,9 @@ func (m *memory) Describe() targets.Description {
 	return d
 }
 
-func (m *memory) Prepare(context.Context, targets.Needs) error {
+func (m *memory) Prepare(_ context.Context, needs targets.Needs) error {
 	if m.prepare != nil {
-		return m.prepare()
+		return m.prepare(needs)
 	}
 	return nil
 }
@@ -108,7 +113,9 @@ func (s *memorySession) Do(ctx context.Context, op targets.Op) targets.Reply {
 		do = (*memorySession).correct
 	}
 	reply := do(s, op)
-	reply.Attempts = max(reply.Attempts, 1)
+	if reply.Outcome != targets.Unsupported {
+		reply.Attempts = max(reply.Attempts, 1)
+	}
 	if m.answer != nil {
 		reply = m.answer(ctx, reply)
 	}
@@ -116,7 +123,24 @@ func (s *memorySession) Do(ctx context.Context, op targets.Op) targets.Reply {
 }
 
 func (s *memorySession) correct(op targets.Op) targets.Reply {
-	return perform(s.memory.records, op)
+	m := s.memory
+	freed := m.expired != targettest.Blocked && (m.expired != targettest.Shown || op.If.Guard == targets.IfAbsent)
+	if freed && m.hasExpired(op.Key) {
+		delete(m.records, op.Key)
+	}
+	reply := perform(m.records, op)
+	if op.Kind == targets.Write && reply.Outcome == targets.OK {
+		delete(m.expiry, op.Key)
+		if op.TTL > 0 {
+			m.expiry[op.Key] = time.Now().Add(op.TTL)
+		}
+	}
+	return reply
+}
+
+func (m *memory) hasExpired(key string) bool {
+	end, lives := m.expiry[key]
+	return lives && !time.Now().Before(end)
 }
 
 func perform(records map[string]targets.Record, op targets.Op) targets.Reply {
@@ -141,12 +165,68 @@ func perform(records map[string]targets.Record, op targets.Op) targets.Reply {
 var needs = targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 4, Timeout: 10 * time.Second}
 
 func TestSuitePassesOnACorrectStore(t *testing.T) {
+	for _, expired := range []targettest.Expired{"", targettest.Gone, targettest.Shown, targettest.Blocked} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemory()
+			expiring(expired, expired)(store)
+			if err := targettest.Suite(t.Context(), store, needs, store.options...); err != nil {
+				t.Errorf("expired keys are %q: %v", expired, err)
+			}
+			if len(store.records) != 0 {
+				t.Errorf("the suite left %d keys behind", len(store.records))
+			}
+		})
+	}
+}
+
+// expiring makes a store in which expired keys are one thing, of which the suite is
+// told another.
+func expiring(are, told targettest.Expired) func(*memory) {
+	return func(m *memory) {
+		m.expired = are
+		if told != "" {
+			m.options = append(m.options, targettest.TTL(told))
+		}
+	}
+}
+
+// A store may grant more than it is asked for.
+func TestSuiteAllowsALongerTimeToLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		store.do = func(s *memorySession, op targets.Op) targets.Reply {
+			op.TTL *= 2
+			reply := s.correct(op)
+			reply.Granted = op.TTL
+			return reply
+		}
+		if err := targettest.Suite(t.Context(), store, needs, targettest.TTL(targettest.Gone)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// withoutTTL makes a store that has no time to live.
+func withoutTTL(m *memory) {
+	m.prepare = func(needs targets.Needs) error {
+		if needs.TTL {
+			return targets.ErrUnsupported
+		}
+		return nil
+	}
+	m.do = func(s *memorySession, op targets.Op) targets.Reply {
+		if op.TTL > 0 {
+			return targets.Reply{Outcome: targets.Unsupported}
+		}
+		return s.correct(op)
+	}
+}
+
+func TestSuitePassesOnAStoreWithoutATimeToLive(t *testing.T) {
 	store := newMemory()
+	withoutTTL(store)
 	if err := targettest.Suite(t.Context(), store, needs); err != nil {
 		t.Error(err)
-	}
-	if len(store.records) != 0 {
-		t.Errorf("the suite left %d keys behind", len(store.records))
 	}
 }
 
@@ -335,7 +415,7 @@ var wrong = []struct {
 	}},
 	{"prepares once only", "prepare can be repeated", func(m *memory) {
 		prepared := false
-		m.prepare = func() error {
+		m.prepare = func(targets.Needs) error {
 			if prepared {
 				return context.Canceled
 			}
@@ -359,6 +439,67 @@ var wrong = []struct {
 	{"answers late when the context has ended", "an op whose context has ended is answered soon", func(m *memory) { m.late = time.Minute }},
 	{"cannot be closed twice", "a target can be closed twice", func(m *memory) { m.closedOnce = true }},
 	{"has sessions that cannot be closed twice", "a session can be closed twice", func(m *memory) { m.closedOnce = true }},
+	{"takes no time to live after all", "a write with a time to live is accepted", func(m *memory) {
+		withoutTTL(m)
+		m.prepare = nil
+	}},
+	{"does not say why it fails to prepare", "a target without a time to live says so when it is prepared", func(m *memory) {
+		m.prepare = func(needs targets.Needs) error {
+			if needs.TTL {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+	}},
+	{"has no time to live where one is needed", "prepare makes the target ready", func(m *memory) {
+		withoutTTL(m)
+		m.options = []targettest.Option{targettest.TTL(targettest.Gone)}
+	}},
+	{"drops the time to live that it has not", "a time to live that the target has not is unsupported, and nothing is asked of the store", func(m *memory) {
+		withoutTTL(m)
+		m.do = nil
+	}},
+	{"lets creates have what lives", "a key refuses creates until its time to live ends", func(m *memory) {
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			if _, lives := m.expiry[op.Key]; lives && op.If.Guard == targets.IfAbsent {
+				op.If = targets.Condition{}
+			}
+			return s.correct(op)
+		}
+	}},
+	{"hides what lives", "a key is read until its time to live ends", func(m *memory) {
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			if _, lives := m.expiry[op.Key]; lives && op.Kind == targets.Read {
+				return targets.Reply{Outcome: targets.Missing}
+			}
+			return s.correct(op)
+		}
+	}},
+	{"grants a thousandth", "the time to live that is told is not shorter than was asked for", withReply(func(r *targets.Reply) {
+		r.Granted = time.Hour / 1000
+	})},
+	{"expires at half the time", "a key lives for its whole time to live", func(m *memory) {
+		expiring(targettest.Gone, targettest.Gone)(m)
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			op.TTL /= 2
+			return s.correct(op)
+		}
+	}},
+	{"never expires", "an expired key accepts a create", expiring(targettest.Blocked, targettest.Gone)},
+	{"shows what has expired", "an expired key is not read", expiring(targettest.Shown, targettest.Gone)},
+	{"hides what has expired", "an expired key is read until it is taken over", expiring(targettest.Gone, targettest.Shown)},
+	{"cannot be taken over", "an expired key accepts a create", expiring(targettest.Blocked, targettest.Shown)},
+	{"sweeps at once", "an expired key refuses creates", expiring(targettest.Gone, targettest.Blocked)},
+	{"can be taken over", "an expired key refuses creates", expiring(targettest.Shown, targettest.Blocked)},
+	{"blocks, but hides", "an expired key is read", func(m *memory) {
+		expiring(targettest.Blocked, targettest.Blocked)(m)
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			if op.Kind == targets.Read && m.hasExpired(op.Key) {
+				return targets.Reply{Outcome: targets.Missing}
+			}
+			return s.correct(op)
+		}
+	}},
 }
 
 func TestSuiteFailsOnWrongStores(t *testing.T) {
@@ -367,7 +508,7 @@ func TestSuiteFailsOnWrongStores(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newMemory()
 				w.plant(store)
-				err := targettest.Suite(t.Context(), store, needs)
+				err := targettest.Suite(t.Context(), store, needs, store.options...)
 				time.Sleep(2 * store.late) // until what is late has come
 				if err == nil {
 					t.Fatal("the suite passes")
@@ -382,7 +523,7 @@ func TestSuiteFailsOnWrongStores(t *testing.T) {
 
 func TestSuiteTellsWhyPrepareFailed(t *testing.T) {
 	store := newMemory()
-	store.prepare = func() error { return context.DeadlineExceeded }
+	store.prepare = func(targets.Needs) error { return context.DeadlineExceeded }
 	if err := targettest.Suite(t.Context(), store, needs); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Errorf("got %v", err)
 	}
