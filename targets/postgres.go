@@ -30,8 +30,8 @@ func postgresDriver() Driver {
 				{Name: "repeatable-read", Meaning: "SELECT, compare, then UPDATE, in a REPEATABLE READ transaction", Losers: []string{"stale", "40001"}},
 				{Name: "serializable", Meaning: "SELECT, compare, then UPDATE, in a SERIALIZABLE transaction", Losers: []string{"stale", "40001"}}}},
 			{Name: "ttl", Meaning: "how a time to live is done; without it there is none", Values: []Value{
-				{Name: expiresColumn, Meaning: "the column expires_at, by the server's clock; a create overwrites a row that has expired, " +
-					"and nothing else removes it; goes with create=on-conflict and create=serializable"}}},
+				{Name: expiresColumn, Meaning: "the column expires_at, by the server's clock: a create overwrites an expired row (DO UPDATE WHERE it has expired), " +
+					"which is the application's doing; not with create=unique-violation"}}},
 		},
 		Answers: postgresAnswers,
 		open:    openPostgres,
@@ -99,9 +99,9 @@ const expiresColumn = "expires-column"
 // round trip.
 //
 // With a time to live, $7, a writing statement gives the expiry that it stored
-// and the time. An expiry counts from when the row is written, not from before
-// the wait for another's lock: so it is not taken from excluded. A record's own
-// expiry, $5, is in the same column and means the same.
+// and the time. That of a row which is overwritten is not taken from excluded: it
+// counts from after the wait for another's lock. A record's own expiry, $5, is in
+// the same column and means the same.
 func postgresStatements(ttl string) []struct{ name, sql string } {
 	expiry, expired, told := `$5`, `false`, ``
 	if ttl == expiresColumn {
@@ -358,7 +358,8 @@ type postgresSession struct {
 	target *postgresTarget
 	clock  sentClock
 	conn   *pgx.Conn
-	// What the op under way stored, as the statement told it.
+	ttl    time.Duration // of the op under way
+	// What that op stored, as the statement told it.
 	expires time.Time
 	granted time.Duration
 }
@@ -381,7 +382,7 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 		return lost(pgconn.ErrConnClosed, time.Time{})
 	}
 	s.clock.begin()
-	s.expires, s.granted = time.Time{}, 0
+	s.ttl, s.expires, s.granted = op.TTL, time.Time{}, 0
 	switch op.Kind {
 	case Read:
 		return s.read(ctx, op.Key)
@@ -506,8 +507,11 @@ func (s *postgresSession) put(ctx context.Context, on postgresConn, statement st
 	case errors.Is(err, pgx.ErrNoRows):
 		return "0 rows", nil
 	case err == nil && expires != nil:
-		// The clock was read once more for the second, microseconds later.
-		s.expires, s.granted = expires.UTC(), expires.Sub(now).Round(time.Millisecond)
+		s.expires = expires.UTC()
+		if s.ttl > 0 {
+			// The clock was read twice, microseconds apart.
+			s.granted = expires.Sub(now).Round(time.Millisecond)
+		}
 	}
 	return "", err
 }

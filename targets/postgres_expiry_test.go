@@ -84,6 +84,7 @@ func TestPostgresExpires(t *testing.T) {
 		})
 		t.Run(create+" races", func(t *testing.T) { racesForExpired(t, admin, url) })
 		t.Run(create+" tells", func(t *testing.T) { postgresTellsExpiry(t, admin, url) })
+		t.Run(create+" of the record's own", func(t *testing.T) { postgresOwnExpiry(t, url) })
 		t.Run(create+" by itself", func(t *testing.T) { postgresExpiresByItself(t, url) })
 	}
 	t.Run("planted", func(t *testing.T) { postgresPlanted(t, server, admin) })
@@ -208,6 +209,25 @@ func postgresTellsExpiry(t *testing.T, admin *pgx.Conn, url string) {
 		read := expectReply(t, session, readOp(key), targets.OK, "")
 		if !plain.Expires.IsZero() || plain.Granted != 0 || !read.Expires.IsZero() || !read.Record.ExpiresAt.IsZero() {
 			t.Errorf("without a time to live: told %+v, read %+v", plain, read)
+		}
+	}
+}
+
+// A record's own expiry is in the column too, and counts.
+func postgresOwnExpiry(t *testing.T, url string) {
+	session := sessionOn(t, url)
+	for ahead, want := range map[time.Duration]targets.Outcome{-time.Hour: targets.OK, time.Hour: targets.Conflict} {
+		op := writeOp("contend-own", "a", targets.Condition{})
+		op.Value.ExpiresAt = time.Now().Add(ahead).Round(time.Millisecond)
+		written := expectReply(t, session, op, targets.OK, "")
+		read := expectReply(t, session, readOp(op.Key), targets.OK, "")
+		for _, r := range []targets.Reply{written, read} {
+			if !r.Expires.Equal(op.Value.ExpiresAt) || r.Granted != 0 {
+				t.Errorf("%s ahead: expires at %s, granted %s", ahead, r.Expires, r.Granted)
+			}
+		}
+		if r := session.Do(t.Context(), leased(op.Key, "b", time.Hour)); r.Outcome != want {
+			t.Errorf("%s ahead: a create got %s %s", ahead, r.Outcome, r.Code)
 		}
 	}
 }
