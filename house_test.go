@@ -30,6 +30,7 @@ var homes = map[string]string{
 	"github.com/HdrHistogram/hdrhistogram-go": "report",
 	"github.com/olekukonko/tablewriter":       "report",
 	"github.com/vbauerster/mpb":               "report",
+	"github.com/guptarohit/asciigraph":        "report",
 	"modernc.org/sqlite":                      "report",
 	"github.com/aclements/go-moremath":        "scenarios",
 	"github.com/anishathalye/porcupine":       "scenarios",

@@ -23,35 +23,44 @@ import (
 	"contend/targets"
 )
 
-// scenarioFlags are the flags that every scenario has.
-type scenarioFlags struct {
-	target        string
+// commonFlags are the flags that every scenario has.
+type commonFlags struct {
+	target       string
+	timeout      time.Duration
+	rate         float64
+	skipControls bool
+	valueSize    int
+	keyPrefix    string
+	dryRun       bool
+	seed         string
+	outputs      []string
+	record       string
+	store        string
+	// storeByDefault: results are kept in the user's own store unless --store says
+	// otherwise.
+	storeByDefault, storeGiven bool
+	expect                     []string
+	expectVerdict              string
+	labels                     []string
+	quiet                      bool
+	noProgress                 bool
+	noColour                   bool
+}
+
+// contestFlags are those of a race.
+type contestFlags struct {
+	commonFlags
 	contenders    int
 	rounds        int
 	duration      time.Duration
-	timeout       time.Duration
 	release       string
 	stagger       time.Duration
-	rate          float64
 	unguarded     bool
-	skipControls  bool
 	controlRounds int
 	minContended  int
 	thresholds    scenarios.Thresholds
 	settle        time.Duration
 	settleGiven   bool
-	valueSize     int
-	keyPrefix     string
-	dryRun        bool
-	seed          string
-	outputs       []string
-	record        string
-	expect        []string
-	expectVerdict string
-	labels        []string
-	quiet         bool
-	noProgress    bool
-	noColour      bool
 }
 
 const (
@@ -59,19 +68,15 @@ const (
 	defaultPrefix = "contend-"
 )
 
-func (f *scenarioFlags) register(fs *pflag.FlagSet) {
-	fs.SortFlags = false
-	fs.StringVarP(&f.target, "target", "t", defaultTarget, "the `URL` to run against; `contend targets` lists the kinds")
+func (f *contestFlags) register(fs *pflag.FlagSet) {
+	f.registerTarget(fs, defaultTarget)
 	fs.IntVarP(&f.contenders, "contenders", "n", 12, "how many are let go at once")
 	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds, each on a fresh key")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
-	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request; when it runs out the outcome is unknown, not lost")
 	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
-	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
 	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
 	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
-	fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
 	fs.IntVar(&f.minContended, "min-contended", 1, "contended rounds that held needs, beside half of all")
 	usual := scenarios.DefaultThresholds
 	fs.Float64Var(&f.thresholds.InFlight, "min-in-flight", usual.InFlight, "share of the contenders that must be under way at one moment for a round to count")
@@ -80,11 +85,25 @@ func (f *scenarioFlags) register(fs *pflag.FlagSet) {
 	fs.Float64Var(&f.thresholds.Troubled, "max-troubled", usual.Troubled, "share of the contenders that may be throttled, invalid, not sent or unsettled")
 	fs.Float64Var(&f.thresholds.Contended, "min-contended-share", usual.Contended, "share of the rounds that must count for held")
 	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back (default: the timeout)")
+	f.registerRest(fs)
+}
+
+// registerTarget is the head of a scenario's flags, registerRest their end.
+func (f *commonFlags) registerTarget(fs *pflag.FlagSet, target string) {
+	fs.SortFlags = false
+	fs.StringVarP(&f.target, "target", "t", target, "the `URL` to run against; `contend targets` lists the kinds")
+}
+
+func (f *commonFlags) registerRest(fs *pflag.FlagSet) {
+	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request; when it runs out the outcome is unknown, not lost")
+	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
+	fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
 	fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
 	fs.StringVar(&f.keyPrefix, "key-prefix", defaultPrefix, "what every key of the run begins with")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing")
 	fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
 	fs.StringVar(&f.record, "record", "", "write every request and reply to this `FILE`, as JSON lines")
+	fs.StringVar(&f.store, "store", "", "keep the result in this `FILE` (SQLite)")
 	fs.StringArrayVar(&f.expect, "expect", nil, "threshold such as 'p90(won)<250ms' or 'throttled==0'; repeatable")
 	fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
 	fs.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that goes into every output; repeatable")
@@ -115,54 +134,90 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// check refuses what can be refused before anything is sent; all of it at once.
-func (f *scenarioFlags) check(fs *pflag.FlagSet) error {
-	f.settleGiven = fs.Changed("settle")
-	var wrong []error
-	refuse := func(bad bool, format string, a ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf(format, a...))
-		}
+// refusals gathers what is wrong with a command line.
+type refusals []error
+
+func (r *refusals) refuse(bad bool, format string, a ...any) {
+	if bad {
+		*r = append(*r, fmt.Errorf(format, a...))
 	}
-	refuse(f.contenders < 1, "--contenders %d: at least 1 must contend", f.contenders)
-	refuse(f.contenders > 100_000, "--contenders %d: more than 100000 do not fit one machine", f.contenders)
-	refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
-	refuse(fs.Changed("duration") && f.duration <= 0, "--duration %s: must be above 0", f.duration)
-	refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")
-	refuse(f.timeout < time.Millisecond, "--timeout %s: at least 1ms is needed", f.timeout)
-	refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
-	refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
-	refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
-	refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
-	refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
-	refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
-	refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
-	refuse(f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
+}
+
+// check refuses what can be refused before anything is sent; all of it at once.
+func (f *contestFlags) check(fs *pflag.FlagSet) error {
+	f.settleGiven = fs.Changed("settle")
+	wrong := refusals{}
+	wrong.refuse(f.contenders < 1, "--contenders %d: at least 1 must contend", f.contenders)
+	wrong.refuse(f.contenders > 100_000, "--contenders %d: more than 100000 do not fit one machine", f.contenders)
+	wrong.refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
+	wrong.refuse(fs.Changed("duration") && f.duration <= 0, "--duration %s: must be above 0", f.duration)
+	wrong.refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")
+	wrong.refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
+	wrong.refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
+	wrong.refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
+	wrong.refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
+	wrong.refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
+	for _, name := range []string{"min-in-flight", "min-winner-overlap", "min-guard-contention", "max-troubled", "min-contended-share"} {
+		share, _ := fs.GetFloat64(name)
+		wrong.refuse(!(share >= 0 && share <= 1), "--%s %v: must be a share from 0 to 1", name, share)
+	}
+	return errors.Join(append(wrong, f.commonFlags.check(fs)...)...)
+}
+
+// check gives what is wrong with the flags that every scenario has.
+func (f *commonFlags) check(fs *pflag.FlagSet) []error {
+	wrong := refusals{}
+	wrong.refuse(f.timeout < time.Millisecond, "--timeout %s: at least 1ms is needed", f.timeout)
+	wrong.refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
+	wrong.refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
+	wrong.refuse(f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
 	if err := checkPrefix(f.keyPrefix); err != nil {
 		wrong = append(wrong, err)
 	}
 	if f.seed != "" {
-		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
-			refuse(true, "--seed %q: must be a whole number from 0 to %d", f.seed, uint64(math.MaxUint64))
-		}
-	}
-	for _, name := range []string{"min-in-flight", "min-winner-overlap", "min-guard-contention", "max-troubled", "min-contended-share"} {
-		share, _ := fs.GetFloat64(name)
-		refuse(!(share >= 0 && share <= 1), "--%s %v: must be a share from 0 to 1", name, share)
+		_, err := strconv.ParseUint(f.seed, 10, 64)
+		wrong.refuse(err != nil, "--seed %q: must be a whole number from 0 to %d", f.seed, uint64(math.MaxUint64))
 	}
 	labels := make(map[string]bool)
 	for _, l := range f.labels {
 		key, _, ok := strings.Cut(l, "=")
-		refuse(!ok || key == "", "--label %q: needs the form KEY=VALUE", l)
-		refuse(labels[key], "--label %q: there is another label of that name; each can be given once", l)
+		wrong.refuse(!ok || key == "", "--label %q: needs the form KEY=VALUE", l)
+		wrong.refuse(labels[key], "--label %q: there is another label of that name; each can be given once", l)
 		labels[key] = true
 	}
-	refuse(fs.Changed("record") && f.record == "", "--record \"\": name a file, or leave it out")
-	return errors.Join(wrong...)
+	wrong.refuse(fs.Changed("record") && f.record == "", "--record \"\": name a file, or leave it out")
+	return wrong
+}
+
+// limits gives those of a run on a target that describes itself so.
+func (f *commonFlags) limits(d targets.Description) []targets.Limit {
+	limits := slices.Clone(d.Limits)
+	for i := range limits {
+		if limits[i].Units {
+			limits[i].Requests /= float64(d.Units(f.valueSize))
+		}
+	}
+	if f.rate > 0 {
+		// It stands for what the target allows in a second; longer limits hold beside it.
+		limits = append(slices.DeleteFunc(limits, func(l targets.Limit) bool { return l.Per <= time.Second }),
+			targets.Limit{Requests: f.rate, Per: time.Second})
+	}
+	return limits
+}
+
+// seedOf gives the seed that was asked for, or a random one.
+func (f *commonFlags) seedOf() uint64 {
+	if f.seed == "" {
+		var b [8]byte
+		_, _ = rand.Read(b[:])
+		return binary.NativeEndian.Uint64(b[:])
+	}
+	seed, _ := strconv.ParseUint(f.seed, 10, 64)
+	return seed
 }
 
 // plan gives what is to be run, on a target that describes itself so.
-func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runner.Plan, error) {
+func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
 	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
 		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, ValueSize: f.valueSize,
@@ -176,17 +231,7 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 	if !f.settleGiven {
 		p.Settle = f.timeout
 	}
-	p.Limits = slices.Clone(d.Limits)
-	for i := range p.Limits {
-		if p.Limits[i].Units {
-			p.Limits[i].Requests /= float64(d.Units(f.valueSize))
-		}
-	}
-	if f.rate > 0 {
-		// It stands for what the target allows in a second; longer limits hold beside it.
-		p.Limits = append(slices.DeleteFunc(p.Limits, func(l targets.Limit) bool { return l.Per <= time.Second }),
-			targets.Limit{Requests: f.rate, Per: time.Second})
-	}
+	p.Limits, p.Seed = f.limits(d), f.seedOf()
 	each := p.Race.Requests()
 	if p.Twin != nil && !p.SkipControls {
 		each = max(each, p.Twin.Requests())
@@ -197,37 +242,39 @@ func (f *scenarioFlags) plan(s scenarios.Scenario, d targets.Description) (runne
 				"they could not be let go at once; lower it, or raise --rate", p.Contenders, each, l.Requests, l.Per)
 		}
 	}
-	if f.seed == "" {
-		var b [8]byte
-		_, _ = rand.Read(b[:])
-		p.Seed = binary.NativeEndian.Uint64(b[:])
-	} else {
-		p.Seed, _ = strconv.ParseUint(f.seed, 10, 64)
-	}
 	return p, nil
 }
 
-// front is the head of the result.
-func (f *scenarioFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.Front {
+// front is the head of the result of a race.
+func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.Front {
+	controlRounds := p.ControlRounds
+	if p.Twin == nil || p.SkipControls {
+		controlRounds = 0
+	}
+	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
+	front.Params.Contenders, front.Params.Rounds, front.Params.Duration = p.Contenders, p.Rounds, p.Duration
+	front.Params.Settle, front.Params.Stagger, front.Params.Release = p.Settle, p.Stagger, "gate"
+	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
+	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds
+	return front
+}
+
+// front is what the results of all scenarios begin with.
+func (f *commonFlags) front(s scenarios.Scenario, run string, d targets.Description, command string, seed uint64, limits []targets.Limit) report.Front {
 	labels := make(map[string]string)
 	for _, l := range f.labels {
 		key, value, _ := strings.Cut(l, "=")
 		labels[key] = value
 	}
-	controlRounds := p.ControlRounds
-	if p.Twin == nil || p.SkipControls {
-		controlRounds = 0
-	}
 	target := report.TargetOf(d)
-	target.UnitsEach = d.Units(p.ValueSize)
-	return report.Front{Run: p.Run, Tool: report.Tool{Version: version(), Go: runtime.Version()}, Command: command,
-		Scenario: s.Info().Name, Labels: labels, Target: target, Started: time.Now().UTC(),
+	target.UnitsEach = d.Units(f.valueSize)
+	return report.Front{Run: run, Tool: tool(), Command: command, Scenario: s.Info().Name, Labels: labels, Target: target, Started: time.Now().UTC(),
 		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
-		Params: report.Params{Contenders: p.Contenders, Rounds: p.Rounds, Duration: p.Duration, Timeout: p.Timeout, Settle: p.Settle,
-			Stagger: p.Stagger, Release: "gate", Rate: f.rate, Limits: report.LimitsOf(p.Limits), Seed: strconv.FormatUint(p.Seed, 10), Unguarded: f.unguarded,
-			SkipControls: p.SkipControls, ControlRounds: controlRounds, MinContended: f.minContended, Thresholds: f.thresholds, ValueSize: p.ValueSize,
-			KeyPrefix: p.Prefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}
+		Params: report.Params{Timeout: f.timeout, Rate: f.rate, Limits: report.LimitsOf(limits), Seed: strconv.FormatUint(seed, 10),
+			SkipControls: f.skipControls, ValueSize: f.valueSize, KeyPrefix: f.keyPrefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}
 }
+
+func tool() report.Tool { return report.Tool{Version: version(), Go: runtime.Version()} }
 
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

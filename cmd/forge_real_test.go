@@ -29,7 +29,7 @@ func TestThroughTheCompanionApp(t *testing.T) {
 	target := "forge+" + url
 	for query, server := range map[string]string{"?create=kvs": "@forge/kvs 1.6.5", "?create=entity": "@forge/kvs 1.6.5",
 		"?create=transact": "@forge/kvs 1.6.5", "?create=sql&cas=sql": "@forge/sql 4.0.8"} {
-		for _, s := range scenarios.All() {
+		for _, s := range scenarios.Contests() {
 			code, r := resultOf(t, s.Info().Name, "-t", target+query, "-r", "3", "-n", "6", "--control-rounds", "1", "--rate", "1000")
 			where := s.Info().Name + query
 			if !r.Target.Simulated || !r.Target.Relayed || !strings.Contains(r.Target.Server, server) {

@@ -50,21 +50,25 @@ func judgeFile(name string) (report.Result, error) {
 		return report.Result{}, fmt.Errorf("judge: %w; name a file that --record wrote", err)
 	}
 	defer f.Close()
-	var maker *report.Maker
-	end, err := runner.Replay(f, func(header json.RawMessage) (runner.Observer, error) {
+	var races *report.Maker
+	var watches *report.WatchMaker
+	end, err := runner.Replay(f, func(header json.RawMessage) (to runner.Shown, err error) {
 		var front report.Front
 		if err := json.Unmarshal(header, &front); err != nil {
-			return nil, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
+			return to, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
+		}
+		if watch, ok := scenarios.Find(front.Scenario).(*scenarios.TTLGhost); ok {
+			watches, err = report.NewWatchMaker(front)
+			return runner.Shown{Watch: watches, Asking: watch}, err
 		}
 		if p := front.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
-			return nil, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
+			return to, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
 		}
-		var err error
-		maker, err = report.NewMaker(front)
-		return maker, err
+		races, err = report.NewMaker(front)
+		return runner.Shown{Observer: races}, err
 	})
-	if err == nil {
-		err = maker.Foreign()
+	if err == nil && races != nil {
+		err = races.Foreign()
 	}
 	var unknown *report.UnknownScenarioError
 	if errors.As(err, &unknown) {
@@ -73,5 +77,8 @@ func judgeFile(name string) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, fmt.Errorf("judge %s: %w", name, err)
 	}
-	return maker.Make(end), nil
+	if watches != nil {
+		return watches.Make(end), nil
+	}
+	return races.Make(end), nil
 }

@@ -49,7 +49,7 @@ func TestRealServers(t *testing.T) {
 	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
 		t.Run(kind, func(t *testing.T) {
 			for _, url := range strategies(t, kind, start(t)) {
-				for _, s := range scenarios.All() {
+				for _, s := range scenarios.Contests() {
 					code, r := resultOf(t, s.Info().Name, "-t", url, "-r", "100", "-n", "8")
 					checkReal(t, s.Info().Unguarded, code, r)
 				}
@@ -90,7 +90,7 @@ func checkReal(t *testing.T, unguarded bool, code int, r report.Result) {
 // violation.
 func TestRealRedisIsNeverAccused(t *testing.T) {
 	url := targettest.Redis(t)
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Contests() {
 		if s.Info().Unguarded {
 			continue
 		}
@@ -236,7 +236,7 @@ func TestServerDiesInMidRun(t *testing.T) {
 // What a dry run tells is what a run sends to a store that answers everything.
 func TestDryRunTellsWhatIsSent(t *testing.T) {
 	for _, url := range []string{targettest.Redis(t), "sim:?latency=0"} {
-		for _, s := range scenarios.All() {
+		for _, s := range scenarios.Contests() {
 			_, plan, _ := contend(t, s.Info().Name, "-t", url, "-r", "7", "-n", "5", "--dry-run")
 			_, r := resultOf(t, s.Info().Name, "-t", url, "-r", "7", "-n", "5")
 			if want := fmt.Sprintf("  requests     %d: ", r.Requests); !strings.Contains(plan, want) {

@@ -7,70 +7,98 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"contend/report"
-	"contend/runner"
+	"contend/report/store"
 	"contend/scenarios"
 	"contend/targets"
 )
 
+// launch is a scenario on its way from flags to a result.
+type launch interface {
+	common() *commonFlags
+	register(*pflag.FlagSet)
+	// check refuses what can be refused by the flags alone.
+	check(*pflag.FlagSet) error
+	// ready opens the target and plans; nothing is sent. kept is where results
+	// are kept, nil: nowhere.
+	ready(kept *store.Store, command string) error
+	printPlan(io.Writer) error
+	run(context.Context, console, equipment) (report.Result, error)
+	close()
+}
+
+// equipment is what a run is given beside its plan.
+type equipment struct {
+	record *recordFile
+	kept   *store.Store // nil: none
+	silent bool
+	// within is the time that is left: what is not done then is cut. 0: no end.
+	within time.Duration
+	// earlier are runs whose keys a watch of the same target asks about too.
+	earlier []*watchRun
+}
+
+// newLaunch gives the launch of a scenario with its flags at their defaults.
+func newLaunch(s scenarios.Scenario) launch {
+	switch s := s.(type) {
+	case scenarios.Contest:
+		return &contestLaunch{scenario: s}
+	case *scenarios.TTLGhost:
+		return &watchLaunch{scenario: s}
+	default:
+		panic(fmt.Sprintf("the scenario %s is neither a contest nor a watch", s.Info().Name))
+	}
+}
+
 // newScenario is the command of a scenario.
 func newScenario(c console, s scenarios.Scenario) *cobra.Command {
-	info := s.Info()
-	var flags scenarioFlags
+	info, l := s.Info(), newLaunch(s)
 	cmd := &cobra.Command{
 		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: cobra.NoArgs,
 		Long: info.Help + "\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.check(cmd.Flags()); err != nil {
+			if err := l.check(cmd.Flags()); err != nil {
 				return err
 			}
-			return runScenario(cmd.Context(), c, s, &flags, commandLine(info.Name, cmd.Flags()))
+			return start(cmd.Context(), c, l, commandLine(info.Name, cmd.Flags()))
 		},
 	}
-	flags.register(cmd.Flags())
+	l.register(cmd.Flags())
 	return cmd
 }
 
-// runScenario checks the rest of the command line, runs and reports.
-func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *scenarioFlags, command string) error {
+// start checks the rest of the command line, runs and reports.
+func start(ctx context.Context, c console, l launch, command string) error {
+	flags := l.common()
 	outputs, err := outputsOf(flags.outputs, flags.quiet)
 	if err != nil {
 		return err
 	}
-	target, err := targets.Open(flags.target)
+	kept, err := openStore(c, flags)
 	if err != nil {
 		return err
 	}
-	defer target.Close()
-	plan, err := flags.plan(s, target.Describe())
-	if err != nil {
+	if kept != nil {
+		defer kept.Close()
+	}
+	if err := l.ready(kept, command); err != nil {
 		return err
 	}
-	// Made once before anything is sent, for its errors.
-	if _, err := report.NewMaker(flags.front(s, plan, target.Describe(), command)); err != nil {
-		return err
-	}
+	defer l.close()
 	record, err := openRecord(flags.record, outputs)
 	if err != nil {
 		return err
 	}
 	defer record.close()
 	if flags.dryRun {
-		return printPlan(c.out, s, plan, target.Describe())
+		return l.printPlan(c.out)
 	}
-	warnOfDuration(c.err, plan, target.Describe())
-	run, err := runner.Open(ctx, target, plan)
-	if err != nil {
-		return preparing(err)
-	}
-	defer run.Close()
-	front := flags.front(s, plan, target.Describe(), command)
-	r, err := measure(ctx, c, run, plan, front, record, flags.quiet || flags.noProgress)
+	r, err := l.run(ctx, c, equipment{record: record, kept: kept, silent: flags.quiet || flags.noProgress})
 	if err != nil {
 		return err
 	}
@@ -79,7 +107,36 @@ func runScenario(ctx context.Context, c console, s scenarios.Scenario, flags *sc
 	if err == nil && record.err != nil {
 		err = fmt.Errorf("--record %s: the record is not whole: %w; run again with a file that can hold it", flags.record, record.err)
 	}
+	if kept != nil {
+		if keepErr := kept.SaveResult(r); keepErr != nil && err == nil {
+			err = fmt.Errorf("the result could not be kept: %w", keepErr)
+		}
+	}
 	return conclude(c, r, err)
+}
+
+// openStore opens what --store names, or the user's own where it is the default;
+// nil where results are not kept, or nothing will be sent.
+func openStore(c console, flags *commonFlags) (*store.Store, error) {
+	file := flags.store
+	if flags.storeByDefault && !flags.storeGiven {
+		var err error
+		if file, err = store.DefaultFile(); err != nil {
+			return nil, err
+		}
+		if !flags.dryRun && !flags.quiet {
+			fmt.Fprintf(c.err, "contend: results are kept in %s\n", file)
+		}
+	}
+	if file == "" || flags.dryRun && !exists(file) {
+		return nil, nil
+	}
+	return store.Open(file)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // conclude gives the exit status; a report that could not be written is told, and
@@ -103,70 +160,6 @@ func preparing(err error) error {
 		return err
 	}
 	return &cannotRun{err}
-}
-
-// warnOfDuration tells when a target's limits make a run long.
-func warnOfDuration(w io.Writer, p runner.Plan, d targets.Description) {
-	if least := runner.Duration(p.Limits, p.Cost(d).Total()); least > 0 {
-		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(p.Limits), least.Round(time.Second))
-	}
-}
-
-func limitText(limits []targets.Limit) string {
-	var texts []string
-	for _, l := range limits {
-		texts = append(texts, fmt.Sprintf("%.4g requests in %s", l.Requests, l.Per))
-	}
-	return strings.Join(texts, " and ")
-}
-
-// measure runs the plan and makes the result.
-func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, front report.Front,
-	record *recordFile, silent bool,
-) (report.Result, error) {
-	maker, err := report.NewMaker(front)
-	if err != nil {
-		return report.Result{}, err
-	}
-	observers := runner.Observers{maker}
-	var recorder *runner.Recorder
-	if record.name != "" {
-		recorder = runner.NewRecorder(record, front)
-		observers = append(observers, recorder)
-	}
-	progress := (*report.Progress)(nil)
-	if !silent {
-		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
-		observers = append(observers, progress)
-	}
-	told := make(chan struct{})
-	callOff := context.AfterFunc(ctx, func() {
-		defer close(told)
-		fmt.Fprintf(c.err, "\ncontend: interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
-			"then remove them with: %s\n", cleanCommand(front))
-	})
-	summary := run.Run(ctx, observers, maker)
-	if !callOff() {
-		<-told
-	}
-	if progress != nil {
-		progress.Done()
-	}
-	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted}
-	if summary.Stopped != nil {
-		end.Stopped = summary.Stopped.Error()
-		fmt.Fprintf(c.err, "contend: stopped: %v\n", summary.Stopped)
-	}
-	if summary.Left != nil {
-		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
-	}
-	r := maker.Make(end)
-	if recorder != nil {
-		if err := recorder.Finish(end, r); err != nil && record.err == nil {
-			record.err = err
-		}
-	}
-	return r, nil
 }
 
 // cleanCommand removes what the run wrote.
@@ -269,44 +262,4 @@ func (f *recordFile) close() {
 		os.Remove(f.name)
 	}
 	f.file = nil
-}
-
-// printPlan is --dry-run.
-func printPlan(w io.Writer, s scenarios.Scenario, p runner.Plan, d targets.Description) error {
-	cost := p.Cost(d)
-	var b strings.Builder
-	line := func(name, format string, a ...any) {
-		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
-	}
-	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
-	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
-	line("contenders", "%d", p.Contenders)
-	total := cost.Total()
-	if p.Rounds == 0 {
-		line("rounds", "as many as fit in %s", p.Duration)
-		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
-	} else {
-		line("rounds", "%d", p.Rounds)
-		line("requests", "%d: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, cost.WarmUp, cost.Controls,
-			p.Rounds, cost.EachRound, cost.Late, cost.Clean)
-		line("keys", "%d, all beginning with %s%s-", cost.Keys, p.Prefix, p.Run)
-	}
-	switch each := d.Units(p.ValueSize); {
-	case each == 0:
-		line("quota units", "– (none are documented for this target)")
-	case p.Rounds == 0:
-		line("quota units", "%d a request", each)
-	default:
-		line("quota units", "about %d, %d a request", each*total, each)
-	}
-	switch {
-	case p.Duration > 0:
-		line("duration", "%s, and the controls and late reads", p.Duration)
-	case len(p.Limits) > 0:
-		line("duration", "at least %s, at %s", runner.Duration(p.Limits, total).Round(time.Second), limitText(p.Limits))
-	default:
-		line("duration", "as long as the target takes: no limit is set")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

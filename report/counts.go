@@ -32,19 +32,24 @@ func newCounts() *counts {
 
 func (c *counts) add(r *runner.Round) {
 	for _, f := range scenarios.Fates(r) {
-		c.contenders++
-		reply := &f.Last.Reply
-		key := fateKey{f.Outcome, f.At, reply.Code, reply.Status}
-		o := c.byFate[key]
-		if o == nil {
-			o = &Outcome{Outcome: f.Outcome, At: f.At, Code: reply.Code, Status: reply.Status, Message: reply.Message}
-			c.byFate[key] = o
-		}
-		o.Count++
-		c.sample(sampleKey{f.Outcome, f.At, ""}, f.Last.Return-f.Last.Call)
-		if at := reply.Server; at.Ended > 0 {
-			c.sample(sampleKey{f.Outcome, f.At, "server"}, time.Duration((at.Ended-at.Began)*float64(time.Millisecond)))
-		}
+		c.addOutcome(f.Outcome, f.At, f.Last)
+	}
+}
+
+// addOutcome counts what came of a request at a read or a write.
+func (c *counts) addOutcome(outcome, at string, e *runner.Exchange) {
+	c.contenders++
+	reply := &e.Reply
+	key := fateKey{outcome, at, reply.Code, reply.Status}
+	o := c.byFate[key]
+	if o == nil {
+		o = &Outcome{Outcome: outcome, At: at, Code: reply.Code, Status: reply.Status, Message: reply.Message}
+		c.byFate[key] = o
+	}
+	o.Count++
+	c.sample(sampleKey{outcome, at, ""}, e.Return-e.Call)
+	if span := reply.Server; span.Ended > 0 {
+		c.sample(sampleKey{outcome, at, "server"}, time.Duration((span.Ended-span.Began)*float64(time.Millisecond)))
 	}
 }
 
@@ -58,7 +63,7 @@ func (c *counts) sample(key sampleKey, d time.Duration) {
 }
 
 // outcomeOrder is the order that outcomes are told in.
-var outcomeOrder = []string{"won", "lost", "aborted", "unknown", "throttled", "invalid", "not-sent", "unmapped"}
+var outcomeOrder = []string{"won", "lost", "shown", "missing", "aborted", "unknown", "throttled", "invalid", "not-sent", "unmapped"}
 
 func byOutcome(a, b string) int {
 	return cmp.Compare(slices.Index(outcomeOrder, a), slices.Index(outcomeOrder, b))

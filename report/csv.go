@@ -13,8 +13,19 @@ import (
 
 // writeCSV writes format csv: one figure a row, so that the rows of many runs
 // can stand in one table. An absent figure has an empty value.
-func writeCSV(w io.Writer, r Result) error {
+func (r Result) writeCSV(w io.Writer) error { return writeResults(w, []Result{r}) }
+
+func writeResults(w io.Writer, results []Result) error {
 	out := csv.NewWriter(w)
+	_ = out.Write([]string{"run", "started", "scenario", "target", "simulated", "figure", "outcome", "at", "where", "code", "status", "value", "unit", "labels"})
+	for i := range results {
+		results[i].rows(out)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (r *Result) rows(out *csv.Writer) {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
 		pairs = append(pairs, name+"="+r.Labels[name])
@@ -28,7 +39,6 @@ func writeCSV(w io.Writer, r Result) error {
 		_ = out.Write([]string{r.Run, r.Started.UTC().Format(time.RFC3339), r.Scenario, r.Target.URL, strconv.FormatBool(r.Target.Simulated),
 			figure, outcome, at, where, code, code2, value, unit, labels})
 	}
-	_ = out.Write([]string{"run", "started", "scenario", "target", "simulated", "figure", "outcome", "at", "where", "code", "status", "value", "unit", "labels"})
 	write("verdict", "", "", "", 0, string(r.Verdict.Status), "")
 	write("rounds", "", "", "", 0, strconv.Itoa(r.Rounds), "count")
 	write("contended rounds", "", "", "", 0, strconv.Itoa(r.Contention.ContendedRounds), "count")
@@ -74,8 +84,6 @@ func writeCSV(w io.Writer, r Result) error {
 	for _, e := range r.Expectations {
 		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
 	}
-	out.Flush()
-	return out.Error()
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

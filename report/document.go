@@ -14,6 +14,7 @@ import (
 
 // document is a result as people read it, before it has a look.
 type document struct {
+	status scenarios.Status // "" where it is no verdict's
 	title  string
 	lead   []string // the verdict first
 	blocks []block
@@ -22,7 +23,9 @@ type document struct {
 type block struct {
 	heading string
 	table   table
-	text    []string // after the table
+	wide    bool     // the table keeps a row on a line off a terminal
+	plain   string   // after the table, in a fixed width, lines as they are
+	text    []string // after that
 }
 
 type table struct {
@@ -54,7 +57,9 @@ func (r Result) VerdictLine() string {
 // verdictText is the status with its strength.
 func (r Result) verdictText() string {
 	text := r.statusText()
-	if r.Interrupted {
+	if r.Interrupted && r.Detail.Ghosts != nil {
+		text += "; interrupted"
+	} else if r.Interrupted {
 		planned := ""
 		if r.Params.Rounds > 0 {
 			planned = fmt.Sprintf(" of %d", r.Params.Rounds)
@@ -66,6 +71,9 @@ func (r Result) verdictText() string {
 
 func (r Result) statusText() string {
 	v := r.Verdict
+	if r.Detail.Ghosts != nil {
+		return r.ghostStatus()
+	}
 	switch v.Status {
 	case scenarios.Held:
 		return fmt.Sprintf("held: %d of %d rounds contended, none violated; violation rate under %s (%.0f %% confidence)",
@@ -144,15 +152,25 @@ func milliseconds(d *time.Duration) string {
 	}
 }
 
+func (r Result) documents() []document { return []document{r.document()} }
+
+func (r Result) lines() []string { return []string{r.VerdictLine()} }
+
 func (r Result) document() document {
-	d := document{title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
+	d := document{status: r.Verdict.Status, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
 	if r.Target.Simulated {
 		d.title += " · SIMULATED, not a live platform"
 	}
 	status, rest, _ := strings.Cut(r.verdictText(), ":")
 	d.lead = append(d.lead, strings.Replace(status, string(r.Verdict.Status), strings.ToUpper(string(r.Verdict.Status)), 1)+":"+rest)
 	d.lead = append(d.lead, "Property: "+r.Verdict.Property, r.runLine())
-	d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock(), r.contestBlock())
+	if r.Detail.Ghosts != nil {
+		d.blocks = append(d.blocks, r.ghostBlocks()...)
+	}
+	d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock())
+	if r.Detail.Ghosts == nil {
+		d.blocks = append(d.blocks, r.contestBlock())
+	}
 	if len(r.Verdict.Violations) > 0 {
 		d.blocks = append(d.blocks, r.witnessBlock(r.Verdict.Violations[0]))
 	}
@@ -166,12 +184,12 @@ func (r Result) document() document {
 // printable makes every text of the document fit to be shown: what came from a
 // store, a label or somebody's record may hold anything.
 func (d document) printable() document {
-	out := document{title: printable(d.title)}
+	out := document{status: d.status, title: printable(d.title)}
 	for _, line := range d.lead {
 		out.lead = append(out.lead, printable(line))
 	}
 	for _, b := range d.blocks {
-		b.heading, b.table = printable(b.heading), escaped(b.table, printable)
+		b.heading, b.table, b.plain = printable(b.heading), escaped(b.table, printable), printable(b.plain)
 		b.text = slices.Clone(b.text)
 		for i := range b.text {
 			b.text[i] = printable(b.text[i])
@@ -196,6 +214,10 @@ func printable(text string) string {
 }
 
 func (r Result) runLine() string {
+	if g := r.Detail.Ghosts; g != nil {
+		return fmt.Sprintf("Run %s, %s, %s: %d keys, %d requests%s", r.Run,
+			r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), len(g.Keys), r.Requests, r.unitsText())
+	}
 	return fmt.Sprintf("Run %s, %s, %s: %d rounds of %d, %d requests", r.Run,
 		r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), r.Rounds, r.Params.Contenders, r.Requests)
 }
@@ -209,7 +231,11 @@ func (r Result) contenders() int {
 }
 
 func (r Result) outcomeBlock() block {
-	b := block{heading: fmt.Sprintf("Winners and losers: %d contenders in %d rounds", r.contenders(), r.Rounds),
+	heading := fmt.Sprintf("Winners and losers: %d contenders in %d rounds", r.contenders(), r.Rounds)
+	if r.Detail.Ghosts != nil {
+		heading = fmt.Sprintf("Probes: %d requests after the creates", r.contenders())
+	}
+	b := block{heading: heading,
 		table: table{header: []string{"outcome", "at", "code", "status", "count", "share", "message"},
 			right: []bool{false, false, false, true, true, true, false}}}
 	for _, o := range r.Outcomes {
@@ -291,6 +317,17 @@ func (r Result) contestBlock() block {
 				{"release skew", skew, "first to last sent: p50, p99, max (" + sentBy + ")"},
 				{"closest sends", closest, "least time between two writes sent, of all rounds"},
 			}}}
+	if len(c.Uncounted) > 0 {
+		need := r.Params.Thresholds
+		b.text = append(b.text, fmt.Sprintf("Not contended (a round needs %s in flight at once, %s sent before the winner's reply, "+
+			"%s writing during its write, and at most %s in trouble): %s.", percent(need.InFlight), percent(need.WinnerOverlap),
+			percent(need.GuardContention), percent(need.Troubled), scenarios.UncountedText(c.Uncounted)))
+	}
+	b.text = append(b.text, r.controlsText())
+	return b
+}
+
+func (r Result) controlsText() string {
 	var controls []string
 	for _, c := range r.Controls {
 		text := c.Name + " ✓"
@@ -299,6 +336,10 @@ func (r Result) contestBlock() block {
 			text = c.Name + " left out (" + c.LeftOut + ")"
 		case !c.AsExpected:
 			text = c.Name + " ✗ (" + c.Detail + ")"
+		case c.Name == "twin" && r.Detail.Ghosts != nil:
+			text = fmt.Sprintf("twin ✓ (%d keys without a TTL blocked past the tolerance, as a ghost would)", c.Rounds)
+		case c.Name == "live":
+			text = fmt.Sprintf("live ✓ (%d keys blocked before their expiry)", c.Rounds)
 		case c.Name == "twin":
 			text = fmt.Sprintf("twin ✓ (unguarded, violated in %d of %d rounds)", c.Rounds, c.Rounds)
 		}
@@ -307,14 +348,7 @@ func (r Result) contestBlock() block {
 	if len(controls) == 0 {
 		controls = []string{"none were made"}
 	}
-	if len(c.Uncounted) > 0 {
-		need := r.Params.Thresholds
-		b.text = append(b.text, fmt.Sprintf("Not contended (a round needs %s in flight at once, %s sent before the winner's reply, "+
-			"%s writing during its write, and at most %s in trouble): %s.", percent(need.InFlight), percent(need.WinnerOverlap),
-			percent(need.GuardContention), percent(need.Troubled), scenarios.UncountedText(c.Uncounted)))
-	}
-	b.text = append(b.text, "Controls: "+strings.Join(controls, ", ")+".")
-	return b
+	return "Controls: " + strings.Join(controls, ", ") + "."
 }
 
 func share(s *float64) string {
@@ -326,6 +360,9 @@ func share(s *float64) string {
 
 func (r Result) witnessBlock(v scenarios.Violation) block {
 	where := "round " + fmt.Sprint(v.Round)
+	if v.Key != "" {
+		where = "key " + v.Key
+	}
 	if v.Control != "" {
 		where = "the " + v.Control + " control"
 	}
@@ -333,6 +370,12 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 		table: table{header: []string{"who", "request", "call ms", "return ms", "reply", "version", "token …"},
 			right: []bool{false, false, true, true, false, true, false}}}
 	begin := r.Params.KeyPrefix + r.Run + "-"
+	last := len(b.table.header)
+	if v.Key != "" {
+		// A watch writes no versions, and the keys say who wrote.
+		last -= 2
+	}
+	b.table.header, b.table.right = b.table.header[:last], b.table.right[:last]
 	for _, w := range v.Witness {
 		returned, reply := dash, string(w.Outcome)
 		if w.Code != "" {
@@ -345,9 +388,13 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 			returned = fmt.Sprintf("%.3f", float64(w.Return)/1e6)
 		}
 		b.table.rows = append(b.table.rows, []string{w.Who, w.Request, fmt.Sprintf("%.3f", float64(w.Call)/1e6), returned,
-			reply, fmt.Sprint(w.Version), orDash(strings.TrimPrefix(w.Token, begin))})
+			reply, fmt.Sprint(w.Version), orDash(strings.TrimPrefix(w.Token, begin))}[:last])
 	}
-	b.text = append(b.text, "Times since the start of the run. Every token begins with "+begin)
+	text := "Times since the start of the run."
+	if v.Key == "" {
+		text += " Every token begins with " + begin
+	}
+	b.text = append(b.text, text)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {
 		b.text = append(b.text, fmt.Sprintf("%d more violations are in the json output.", more))
 	}
@@ -373,7 +420,7 @@ func (r Result) notes() []string {
 			notes = append(notes, "Note: "+reason)
 		}
 	}
-	if r.Params.Thresholds != scenarios.DefaultThresholds {
+	if r.Params.Thresholds != scenarios.DefaultThresholds && r.Detail.Ghosts == nil {
 		notes = append(notes, "Note: the thresholds of what counts as a contest are not the usual ones")
 	}
 	for _, n := range r.Target.Notes {

@@ -14,7 +14,7 @@ var jiraEscapes = strings.NewReplacer(`\`, `\\`, "|", "¦", "\r\n", " ", "\n", "
 // line by line.
 var jira = markup{
 	escape: jiraEscapes.Replace,
-	title:  "h3. %s\n\n", verdict: "*%s*\n\n", lead: "%s\n\n", heading: "h4. %s\n\n", item: "* %s\n",
+	title:  "h3. %s\n\n", verdict: "*%s*\n\n", lead: "%s\n\n", heading: "h4. %s\n\n", item: "* %s\n", plain: "{noformat}\n%s\n{noformat}\n\n",
 	table: func(b *strings.Builder, t table) error {
 		t = escaped(t, jiraCell)
 		fmt.Fprintf(b, "||%s||\n", strings.Join(t.header, "||"))

@@ -15,7 +15,7 @@ var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r\n", "<br>", 
 // markdown is format markdown.
 var markdown = markup{
 	escape: markdownEscapes.Replace,
-	title:  "## %s\n\n", verdict: "**%s**\n\n", lead: "%s\n\n", heading: "### %s\n\n", item: "- %s\n",
+	title:  "## %s\n\n", verdict: "**%s**\n\n", lead: "%s\n\n", heading: "### %s\n\n", item: "- %s\n", plain: "```text\n%s\n```\n\n",
 	table: func(b *strings.Builder, t table) error {
 		grid := tablewriter.NewTable(b, tablewriter.WithRenderer(renderer.NewMarkdown()),
 			tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithRowAutoWrap(tw.WrapNone),

@@ -7,16 +7,27 @@ import (
 )
 
 // markup is how a language writes the parts of a document. The formats take one
-// escaped text each.
+// escaped text each; plain takes one as it is.
 type markup struct {
-	escape                              func(string) string
-	title, verdict, lead, heading, item string
-	table                               func(b *strings.Builder, t table) error
+	escape                                     func(string) string
+	title, verdict, lead, heading, item, plain string
+	table                                      func(b *strings.Builder, t table) error
 }
 
-// write writes a result in the language.
-func (m markup) write(w io.Writer, r Result) error {
-	d := r.document()
+// write writes in the language.
+func (m markup) write(w io.Writer, r Printable) error {
+	for i, d := range r.documents() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := m.document(w, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m markup) document(w io.Writer, d document) error {
 	var b strings.Builder
 	put := func(format, text string) { fmt.Fprintf(&b, format, m.escape(text)) }
 	put(m.title, d.title)
@@ -36,6 +47,9 @@ func (m markup) write(w io.Writer, r Result) error {
 				return err
 			}
 			b.WriteString("\n")
+		}
+		if block.plain != "" {
+			fmt.Fprintf(&b, m.plain, strings.TrimRight(block.plain, "\n"))
 		}
 		for _, line := range block.text {
 			put(m.item, line)

@@ -74,9 +74,20 @@ func writable(file string) error {
 	return os.Remove(probe.Name())
 }
 
-// WriteAll writes the result in every format asked for. It tries them all and
-// gives the first error.
-func WriteAll(outputs []Output, r Result, stdout io.Writer, screen Screen) error {
+// Printable is what can be written in every format: a Result, for instance.
+type Printable interface {
+	// documents are what people read.
+	documents() []document
+	// MarshalIndent gives it as format json writes it.
+	MarshalIndent() ([]byte, error)
+	writeCSV(io.Writer) error
+	// lines are format quiet.
+	lines() []string
+}
+
+// WriteAll writes in every format asked for. It tries them all and gives the
+// first error.
+func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) error {
 	var first error
 	for _, o := range outputs {
 		err := o.write(r, stdout, screen)
@@ -87,14 +98,14 @@ func WriteAll(outputs []Output, r Result, stdout io.Writer, screen Screen) error
 	return first
 }
 
-func (o Output) write(r Result, stdout io.Writer, screen Screen) error {
+func (o Output) write(r Printable, stdout io.Writer, screen Screen) error {
 	if o.File == "" {
 		return o.render(stdout, r, screen)
 	}
 	return ReplaceFile(o.File, func(w io.Writer) error { return o.render(w, r, Screen{}) })
 }
 
-func (o Output) render(w io.Writer, r Result, screen Screen) error {
+func (o Output) render(w io.Writer, r Printable, screen Screen) error {
 	switch o.Format {
 	case "json":
 		b, err := r.MarshalIndent()
@@ -108,9 +119,9 @@ func (o Output) render(w io.Writer, r Result, screen Screen) error {
 	case "jira":
 		return jira.write(w, r)
 	case "csv":
-		return writeCSV(w, r)
+		return r.writeCSV(w)
 	case "quiet":
-		_, err := fmt.Fprintln(w, printable(r.VerdictLine()))
+		_, err := fmt.Fprintln(w, printable(strings.Join(r.lines(), "\n")))
 		return err
 	default:
 		return writeTerminal(w, r, screen)

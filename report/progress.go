@@ -88,3 +88,51 @@ func (p *Progress) Done() {
 		p.bars.Wait()
 	}
 }
+
+// WatchProgress is an observer that tells how far a watch is.
+type WatchProgress struct {
+	*Progress
+	ghosts   []*runner.Ghost
+	answered time.Time // when a request was last served
+}
+
+// NewWatchProgress tells on w, which terminal says is one.
+func NewWatchProgress(w io.Writer, terminal bool) *WatchProgress {
+	return &WatchProgress{Progress: NewProgress(w, terminal, 1, 0), answered: time.Now()}
+}
+
+// Watching takes the keys.
+func (p *WatchProgress) Watching(ghosts []*runner.Ghost) {
+	p.ghosts = ghosts
+	p.phase.Store("keys")
+	if p.bar != nil {
+		p.bar.SetTotal(int64(len(ghosts)), false)
+	}
+}
+
+// Asked tells how many keys are done with.
+func (p *WatchProgress) Asked(_ *runner.Ghost, e *runner.Exchange) {
+	if e.Reply.Outcome.Served() {
+		p.answered = time.Now()
+	}
+	if p.bar != nil {
+		p.bar.SetCurrent(p.closed())
+		return
+	}
+	p.tell(func() string {
+		text := fmt.Sprintf("%d of %d keys are done after %s", p.closed(), len(p.ghosts), time.Since(p.start).Round(time.Second))
+		if silence := time.Since(p.answered); silence > tellEvery {
+			text += fmt.Sprintf("; nothing was answered for %s", silence.Round(time.Second))
+		}
+		return text
+	})
+}
+
+func (p *WatchProgress) closed() (n int64) {
+	for _, g := range p.ghosts {
+		if g.Closed {
+			n++
+		}
+	}
+	return n
+}

@@ -27,7 +27,7 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 		if err != nil {
 			t.Fatal(err)
 		}
-		raced, twin := Raced(scenarios.Find(scenario), false)
+		raced, twin := Raced(scenarios.Find(scenario).(scenarios.Contest), false)
 		plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 20, Timeout: time.Second, Settle: time.Second,
 			Race: raced, ControlRounds: 3, Unguarded: twin == nil}
 		if twin != nil {

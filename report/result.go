@@ -3,7 +3,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -66,7 +65,13 @@ type Params struct {
 	KeyPrefix     string   `json:"key_prefix"`
 	Expect        []string `json:"expect,omitempty"`
 	ExpectVerdict string   `json:"expect_verdict"`
+
+	// Options are the scenario's own parameters, in its JSON form.
+	Options json.RawMessage `json:"options,omitempty"`
 }
+
+// SetOptions notes the scenario's own parameters.
+func (p *Params) SetOptions(options any) { p.Options, _ = json.Marshal(options) }
 
 // Limit is a number of requests in any span of time.
 type Limit struct {
@@ -118,6 +123,7 @@ type Result struct {
 	Elapsed      time.Duration        `json:"elapsed_ns"`
 	Interrupted  bool                 `json:"interrupted"`
 	Stopped      string               `json:"stopped,omitempty"` // why the run ended early
+	Cut          string               `json:"cut,omitempty"`     // why a watch ended early, where that was foreseen
 	Requests     int64                `json:"requests"`
 	QuotaUnits   *int64               `json:"quota_units"`
 	Controls     []scenarios.Control  `json:"controls"`
@@ -128,7 +134,7 @@ type Result struct {
 	Contention   scenarios.Contention `json:"contention"`
 	Verdict      scenarios.Verdict    `json:"verdict"`
 	Expectations []Expectation        `json:"expectations"`
-	Detail       map[string]any       `json:"detail"`
+	Detail       scenarios.Detail     `json:"detail"`
 }
 
 // Outcome counts the contenders with one fate.
@@ -174,8 +180,8 @@ type Maker struct {
 // NewMaker prepares a result for a run that starts as front says. It fails on an
 // expectation that cannot be read and on an unknown scenario.
 func NewMaker(front Front) (*Maker, error) {
-	scenario := scenarios.Find(front.Scenario)
-	if scenario == nil {
+	scenario, ok := scenarios.Find(front.Scenario).(scenarios.Contest)
+	if !ok {
 		return nil, &UnknownScenarioError{front.Scenario}
 	}
 	m := &Maker{front: front, counts: newCounts()}
@@ -198,7 +204,7 @@ func (e *UnknownScenarioError) Error() string { return "unknown scenario " + e.N
 
 // Raced gives what is raced, and the twin that is its control: nil where the
 // race itself has no guard.
-func Raced(s scenarios.Scenario, unguarded bool) (raced, twin scenarios.Scenario) {
+func Raced(s scenarios.Contest, unguarded bool) (raced, twin scenarios.Contest) {
 	if t := s.Twin(); t != nil {
 		if unguarded {
 			return t, nil
@@ -244,15 +250,20 @@ func (m *Maker) Make(end runner.End) Result {
 	if r.Controls == nil {
 		r.Controls = []scenarios.Control{}
 	}
-	if each := int64(m.front.Target.UnitsEach); each > 0 {
-		units := each * end.Requests
+	r.settle(j.Settled)
+	r.finish(m.expectations, m.counts)
+	return r
+}
+
+// finish tells the quota that was used, and which expectations were met.
+func (r *Result) finish(expectations []expectation, c *counts) {
+	if each := int64(r.Target.UnitsEach); each > 0 {
+		units := each * r.Requests
 		r.QuotaUnits = &units
 	}
-	r.settle(j.Settled)
-	for _, e := range m.expectations {
-		r.Expectations = append(r.Expectations, e.check(m.counts))
+	for _, e := range expectations {
+		r.Expectations = append(r.Expectations, e.check(c))
 	}
-	return r
 }
 
 // settle notes how many unknown outcomes turned out to be applied.
@@ -266,11 +277,12 @@ func (r *Result) settle(n int) {
 }
 
 // MarshalIndent gives the result as format json writes it.
-func (r Result) MarshalIndent() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
+func (r Result) MarshalIndent() ([]byte, error) { return marshalIndent(r) }
+
+// Begun is the result of a watch that has not ended: what stays in a store where
+// its process is killed.
+func Begun(front Front) Result {
+	return Result{Schema: ResultSchema, Front: front, Interrupted: true, Controls: []scenarios.Control{}, Outcomes: []Outcome{}, Latency: []Latency{},
+		Expectations: []Expectation{}, Verdict: scenarios.Verdict{Status: scenarios.Inconclusive, Violations: []scenarios.Violation{},
+			Reasons: []string{"the watch has not ended: it is under way, or contend was killed (go on with --resume)"}}}
 }

@@ -1,13 +1,17 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"contend/scenarios"
 )
 
 // widest and least columns that a table keeps to; off a terminal it is the widest.
@@ -30,8 +34,19 @@ func (s Screen) columns() int {
 }
 
 // writeTerminal writes format table. Colour marks the verdict alone.
-func writeTerminal(w io.Writer, r Result, screen Screen) error {
-	d := r.document()
+func writeTerminal(w io.Writer, r Printable, screen Screen) error {
+	for i, d := range r.documents() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := d.writeTerminal(w, screen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d document) writeTerminal(w io.Writer, screen Screen) error {
 	columns := screen.columns()
 	wrap := func(text, indent string) string { return strings.Join(wrapTo(text, columns, indent), "\n") }
 	var b strings.Builder
@@ -39,7 +54,7 @@ func writeTerminal(w io.Writer, r Result, screen Screen) error {
 	for i, line := range d.lead {
 		text := wrap(line, "  ")
 		if i == 0 && screen.Colour {
-			text = paint(text, r)
+			text = paint(text, d.status)
 		}
 		b.WriteString(text + "\n")
 	}
@@ -50,12 +65,17 @@ func writeTerminal(w io.Writer, r Result, screen Screen) error {
 			b.WriteString("\n")
 		}
 		if len(block.table.rows) > 0 {
-			if err := writeGrid(&b, block.table, columns); err != nil {
+			width := columns
+			if block.wide {
+				width = cmp.Or(screen.Width, math.MaxInt)
+			}
+			if err := writeGrid(&b, block.table, width); err != nil {
 				return err
 			}
-		} else if block.heading != "" {
+		} else if block.heading != "" && block.plain == "" && len(block.text) == 0 {
 			b.WriteString("none\n")
 		}
+		b.WriteString(block.plain)
 		for _, line := range block.text {
 			b.WriteString(wrap(line, "  ") + "\n")
 		}
@@ -64,8 +84,8 @@ func writeTerminal(w io.Writer, r Result, screen Screen) error {
 	return err
 }
 
-func paint(text string, r Result) string {
-	code := map[string]string{"held": "32", "violated": "31"}[string(r.Verdict.Status)]
+func paint(text string, status scenarios.Status) string {
+	code := map[string]string{"held": "32", "violated": "31"}[string(status)]
 	if code == "" {
 		code = "33"
 	}

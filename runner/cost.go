@@ -27,11 +27,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 		c.Controls = 1 + p.Contenders
 		c.Keys++
 		if !p.Unguarded {
-			store := honest{}
-			targets.CheckSequential("", func(_ int, op targets.Op) targets.Reply {
-				c.Controls++
-				return targets.Reply{Outcome: store.do(op), Record: store[op.Key]}
-			})
+			c.Controls += sequentialCost()
 			c.Keys += 2
 		}
 		if p.Twin != nil {
@@ -44,6 +40,16 @@ func (p Plan) Cost(d targets.Description) Cost {
 		c.Clean = c.Keys
 	}
 	return c
+}
+
+// sequentialCost counts the requests of the sequential checks.
+func sequentialCost() (n int) {
+	store := honest{}
+	targets.CheckSequential("", func(_ int, op targets.Op) targets.Reply {
+		n++
+		return targets.Reply{Outcome: store.do(op), Record: store[op.Key]}
+	})
+	return n
 }
 
 // honest is a store that keeps its promises when nothing runs beside it: the

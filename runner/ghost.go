@@ -20,19 +20,21 @@ type Ghost struct {
 	Terms GhostTerms `json:"terms"`
 
 	// What was seen; the scenario keeps it as replies come.
-	State       GhostState    `json:"state"`
-	Closed      bool          `json:"closed"` // nothing more is asked of it
-	Why         string        `json:"why,omitempty"`
-	Created     *Sighting     `json:"created,omitempty"` // nil: not acknowledged
-	Tried       *Sighting     `json:"tried,omitempty"`   // a write whose meaning a read will settle
-	Granted     time.Duration `json:"granted_ns,omitempty"`
-	Expires     time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
-	LastBlocked *Sighting     `json:"last_blocked,omitempty"`
-	FirstFree   *Sighting     `json:"first_free,omitempty"`
-	LastShown   *Sighting     `json:"last_shown,omitempty"` // by a read
-	FirstGone   *Sighting     `json:"first_gone,omitempty"`
-	Probes      int           `json:"probes"`     // answered or not, the create and controls left out
-	Unanswered  int           `json:"unanswered"` // of those: told nothing
+	State   GhostState    `json:"state"`
+	Closed  bool          `json:"closed"` // nothing more is asked of it
+	Why     string        `json:"why,omitempty"`
+	Created *Sighting     `json:"created,omitempty"` // nil: not acknowledged
+	Tried   *Sighting     `json:"tried,omitempty"`   // a write whose meaning a read will settle
+	Granted time.Duration `json:"granted_ns,omitempty"`
+	Expires time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
+	// BlockedLive: a create was refused before the expiry, as it must be.
+	BlockedLive bool      `json:"blocked_live,omitempty"`
+	LastBlocked *Sighting `json:"last_blocked,omitempty"`
+	FirstFree   *Sighting `json:"first_free,omitempty"`
+	LastShown   *Sighting `json:"last_shown,omitempty"` // by a read
+	FirstGone   *Sighting `json:"first_gone,omitempty"`
+	Probes      int       `json:"probes"`     // answered or not, the create and controls left out
+	Unanswered  int       `json:"unanswered"` // of those: told nothing
 	// Asked is the call of the last request on the schedule.
 	Asked time.Duration `json:"asked_ns,omitempty"`
 	// Doubt: a write of ours may have been applied without our knowing, so that a

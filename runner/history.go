@@ -141,3 +141,27 @@ func (o Observers) Late(round int, read *Exchange) {
 		each.Late(round, read)
 	}
 }
+
+// WatchObservers is one that shows everything to each of them in turn.
+type WatchObservers []WatchObserver
+
+// Controls shows the controls.
+func (o WatchObservers) Controls(c *Controls) {
+	for _, each := range o {
+		each.Controls(c)
+	}
+}
+
+// Watching shows the keys.
+func (o WatchObservers) Watching(ghosts []*Ghost) {
+	for _, each := range o {
+		each.Watching(ghosts)
+	}
+}
+
+// Asked shows a reply.
+func (o WatchObservers) Asked(g *Ghost, e *Exchange) {
+	for _, each := range o {
+		each.Asked(g, e)
+	}
+}

@@ -15,8 +15,9 @@ import (
 )
 
 // RecordSchema is the format of a record: JSON lines. The first is the header,
-// with the schema and the controls; then {"round": …} for each round,
-// {"late": …} for each late read, {"end": …} once, and {"result": …} for people.
+// with the schema and the controls; then {"round": …} for each round and
+// {"late": …} for each late read, or for a watch {"ghost": …} for each key and
+// {"asked": …} for each reply; {"end": …} once, and {"result": …} for people.
 const RecordSchema = "contend.record/1"
 
 // End is the record's line about how the run ended.
@@ -26,6 +27,7 @@ type End struct {
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Interrupted bool          `json:"interrupted"`
 	Stopped     string        `json:"stopped,omitempty"`
+	Cut         string        `json:"cut,omitempty"` // of a watch
 }
 
 // lateLine is the late read of a round's key.
@@ -34,8 +36,16 @@ type lateLine struct {
 	Read  *Exchange `json:"read"`
 }
 
+// askedLine is a reply about a watched key.
+type askedLine struct {
+	Key      string    `json:"key"`
+	Exchange *Exchange `json:"exchange"`
+}
+
 // recordLine is any line but the first.
 type recordLine struct {
+	Ghost  *Ghost          `json:"ghost,omitempty"`
+	Asked  *askedLine      `json:"asked,omitempty"`
 	Round  *Round          `json:"round,omitempty"`
 	Late   *lateLine       `json:"late,omitempty"`
 	End    *End            `json:"end,omitempty"`
@@ -99,6 +109,18 @@ func (r *Recorder) Late(round int, read *Exchange) {
 	r.line(recordLine{Late: &lateLine{round, read}})
 }
 
+// Watching writes the keys of a watch, as they are at its start.
+func (r *Recorder) Watching(ghosts []*Ghost) {
+	for _, g := range ghosts {
+		r.line(recordLine{Ghost: g})
+	}
+}
+
+// Asked writes a reply about a watched key.
+func (r *Recorder) Asked(g *Ghost, e *Exchange) {
+	r.line(recordLine{Asked: &askedLine{g.Key, e}})
+}
+
 // Finish writes how the run ended and the result, which only people read.
 func (r *Recorder) Finish(end End, result any) error {
 	b, err := json.Marshal(result)
@@ -113,10 +135,18 @@ func (r *Recorder) Finish(end End, result any) error {
 // ErrNotARecord is in the chain of every error of Replay about its input.
 var ErrNotARecord = errors.New("not a record that contend can judge")
 
-// Replay reads a record. begin is given the first line and returns the observer
-// that is shown the rest as it was shown the run. A last line that was cut off
-// is left out; a run that has no end line was interrupted where the record ends.
-func Replay(r io.Reader, begin func(header json.RawMessage) (Observer, error)) (End, error) {
+// Shown is what a record is shown to: one of a race, or one of a watch with what
+// it asks.
+type Shown struct {
+	Observer Observer
+	Watch    WatchObserver
+	Asking   Asking
+}
+
+// Replay reads a record. begin is given the first line and says what the rest is
+// shown to, as it was shown the run. A last line that was cut off is left out; a
+// run that has no end line was interrupted where the record ends.
+func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End, error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	first, err := in.ReadBytes('\n')
 	if err != nil && (err != io.EOF || len(first) == 0) {
@@ -135,20 +165,38 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Observer, error)) (
 			return End{}, fmt.Errorf("%w: line 1: round %d of the twin: %w", ErrNotARecord, i+1, err)
 		}
 	}
-	observer, err := begin(first)
+	to, err := begin(first)
 	if err != nil {
 		return End{}, err
 	}
-	observer.Controls(header.Controls)
-	replay := replay{observer: observer, contenders: header.Params.Contenders, end: End{Interrupted: true}}
+	replay := replay{Shown: to, contenders: header.Params.Contenders, end: End{Interrupted: true}}
+	if to.Watch != nil {
+		to.Watch.Controls(header.Controls)
+		replay.requests(header.Controls)
+	} else {
+		to.Observer.Controls(header.Controls)
+	}
 	err = replay.lines(in)
+	replay.watching()
 	return replay.end, err
+}
+
+// requests counts those of the checks that went before a watch.
+func (p *replay) requests(c *Controls) {
+	for _, part := range [][]Exchange{c.Sequential, c.Nonce} {
+		for i := range part {
+			p.end.Requests += int64(part[i].Reply.Attempts)
+		}
+	}
 }
 
 // replay checks a record while it shows it.
 type replay struct {
-	observer   Observer
+	Shown
 	contenders int
+	ghosts     []*Ghost
+	byKey      map[string]*Ghost
+	watched    bool // the ghosts were shown
 	end        End
 	ended      bool
 }
@@ -184,6 +232,12 @@ func (p *replay) show(line *recordLine) error {
 	switch {
 	case p.ended && line.Result == nil:
 		return errors.New("a line after the end of the run")
+	case p.Watch != nil && (line.Round != nil || line.Late != nil), p.Watch == nil && (line.Ghost != nil || line.Asked != nil):
+		return errors.New("a line that does not belong to the scenario of the header")
+	case line.Ghost != nil:
+		return p.ghost(line.Ghost)
+	case line.Asked != nil && line.Asked.Exchange != nil:
+		return p.asked(line.Asked)
 	case line.Round != nil:
 		r := line.Round
 		if r.Number != p.end.Rounds+1 {
@@ -194,7 +248,7 @@ func (p *replay) show(line *recordLine) error {
 		}
 		p.end.Rounds, p.end.Elapsed = r.Number, r.Done
 		p.end.Requests += r.requests()
-		p.observer.Round(r)
+		p.Observer.Round(r)
 	case line.Late != nil && line.Late.Read != nil:
 		if line.Late.Round < 1 || line.Late.Round > p.end.Rounds {
 			return fmt.Errorf("a late read of round %d, which is not there", line.Late.Round)
@@ -205,7 +259,7 @@ func (p *replay) show(line *recordLine) error {
 		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.HasSuffix(op.Key, fmt.Sprintf("-r%d", line.Late.Round)) {
 			return fmt.Errorf("a late read of round %d that is a %s of %q", line.Late.Round, op.Kind, op.Key)
 		}
-		p.observer.Late(line.Late.Round, line.Late.Read)
+		p.Observer.Late(line.Late.Round, line.Late.Read)
 	case line.End != nil:
 		if line.End.Rounds != p.end.Rounds {
 			return fmt.Errorf("the run had %d rounds, the record holds %d", line.End.Rounds, p.end.Rounds)
@@ -214,6 +268,49 @@ func (p *replay) show(line *recordLine) error {
 	case line.Result == nil:
 		return errors.New("neither a round, a late read, an end nor a result")
 	}
+	return nil
+}
+
+// ghost takes a key of a watch.
+func (p *replay) ghost(g *Ghost) error {
+	if p.watched {
+		return errors.New("a key after the first reply")
+	}
+	if p.byKey == nil {
+		p.byKey = make(map[string]*Ghost)
+	}
+	if p.byKey[g.Key] != nil {
+		return fmt.Errorf("the key %q once more", g.Key)
+	}
+	p.byKey[g.Key], p.ghosts = g, append(p.ghosts, g)
+	return nil
+}
+
+// watching shows the keys of a watch once they are all there.
+func (p *replay) watching() {
+	if p.Watch != nil && !p.watched {
+		p.watched = true
+		p.Watch.Watching(p.ghosts)
+	}
+}
+
+// asked shows a reply about a watched key.
+func (p *replay) asked(a *askedLine) error {
+	p.watching()
+	g := p.byKey[a.Key]
+	if g == nil || a.Exchange.Op.Key != a.Key {
+		return fmt.Errorf("a reply about the key %q, which is not watched", a.Exchange.Op.Key)
+	}
+	if err := a.Exchange.check(); err != nil {
+		return err
+	}
+	if g.Closed {
+		return fmt.Errorf("a reply about the key %q, which is done with", a.Key)
+	}
+	p.Asking.Observe(g, a.Exchange)
+	p.Watch.Asked(g, a.Exchange)
+	p.end.Requests += int64(a.Exchange.Reply.Attempts)
+	p.end.Elapsed = max(p.end.Elapsed, a.Exchange.Return)
 	return nil
 }
 

@@ -256,7 +256,7 @@ func TestEveryKeyIsRemoved(t *testing.T) {
 
 // What a dry run says is what a run does, where everything goes well.
 func TestCostIsWhatIsSent(t *testing.T) {
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Contests() {
 		for _, skip := range []bool{false, true} {
 			target, err := targets.Open("sim:?latency=0")
 			if err != nil {
@@ -417,12 +417,12 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := &history{}
-	got, err := runner.Replay(bytes.NewReader(b.Bytes()), func(header json.RawMessage) (runner.Observer, error) {
+	got, err := runner.Replay(bytes.NewReader(b.Bytes()), func(header json.RawMessage) (runner.Shown, error) {
 		var front struct{ Schema, Scenario string }
 		if err := json.Unmarshal(header, &front); err != nil || front.Scenario != "x" || front.Schema != runner.RecordSchema {
 			t.Errorf("header %s: %v", header, err)
 		}
-		return read, nil
+		return runner.Shown{Observer: read}, nil
 	})
 	if err != nil || got != end {
 		t.Fatalf("end %+v, %v; want %+v", got, err, end)
@@ -438,7 +438,7 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	for range 200 {
 		cut := b.Bytes()[:first+1+random.IntN(b.Len()-first-1)]
 		part := &history{}
-		end, err := runner.Replay(bytes.NewReader(cut), func(json.RawMessage) (runner.Observer, error) { return part, nil })
+		end, err := runner.Replay(bytes.NewReader(cut), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Observer: part}, nil })
 		if err != nil {
 			t.Fatalf("cut at %d of %d: %v", len(cut), b.Len(), err)
 		}
@@ -458,7 +458,7 @@ func TestRecordThatIsNone(t *testing.T) {
 	}
 	const op = `{"contender":0,"op":{"kind":"write","key":"k"},"reply":{"outcome":"ok"},"call_ns":1,"return_ns":3,"sent_ns":2}`
 	good := header + "\n" + round(1, op)
-	if _, err := runner.Replay(strings.NewReader(good+`{"end":{"rounds":1}}`+"\n"), func(json.RawMessage) (runner.Observer, error) { return &history{}, nil }); err != nil {
+	if _, err := runner.Replay(strings.NewReader(good+`{"end":{"rounds":1}}`+"\n"), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Observer: &history{}}, nil }); err != nil {
 		t.Fatalf("a whole record: %v", err)
 	}
 	for name, text := range map[string]string{
@@ -481,7 +481,7 @@ func TestRecordThatIsNone(t *testing.T) {
 		"something after the end":  good + `{"end":{"rounds":1}}` + "\n" + round(2, op),
 		"a line of wrong type":     header + "\n" + `{"round":"three"}` + "\n",
 	} {
-		_, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Observer, error) { return &history{}, nil })
+		_, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Observer: &history{}}, nil })
 		if !errors.Is(err, runner.ErrNotARecord) {
 			t.Errorf("%s: got error %v, want %v", name, err, runner.ErrNotARecord)
 		}

@@ -27,6 +27,7 @@ type Asking interface {
 type WatchPlan struct {
 	Run       string // unique; part of every key and token
 	Prefix    string // what every key begins with
+	Part      string // sets the checks of a process apart from those of an earlier one
 	Timeout   time.Duration
 	Limits    []targets.Limit
 	Budget    int64         // requests at most, the removal of keys included; 0: no end
@@ -39,6 +40,8 @@ type WatchPlan struct {
 	// Keep leaves the keys that are still asked about, for another run to go on
 	// with; otherwise a watch that is cut removes them.
 	Keep bool
+	// Once asks each key a single time, with what follows from the reply, and ends.
+	Once bool
 }
 
 // WatchObserver is told of everything in the order it happened, from one
@@ -153,13 +156,13 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	}
 	observer.Watching(w.watched)
 	for _, g := range w.watched {
-		if w.offset(g)+time.Since(w.start) < g.latest() {
-			g.ClockUnknown = true
+		if !g.Closed && w.offset(g)+time.Since(w.start) < g.latest() {
+			g.State, g.Closed, g.Why = GhostAbandoned, true, "our clock was set back while nobody watched"
 		}
 		if g.Created != nil {
 			w.removal++
 		}
-		w.enqueue(g)
+		w.enqueue(g, true)
 	}
 	w.loop(ctx)
 	w.summary.Interrupted = ctx.Err() != nil
@@ -223,7 +226,9 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 	return c
 }
 
-func (w *Watcher) key(label string) string { return w.plan.Prefix + w.plan.Run + "-" + label }
+func (w *Watcher) key(label string) string {
+	return w.plan.Prefix + w.plan.Run + "-" + label + w.plan.Part
+}
 
 func (w *Watcher) count(e *Exchange) {
 	w.summary.Requests += int64(e.Reply.Attempts)
@@ -233,12 +238,18 @@ func (w *Watcher) count(e *Exchange) {
 }
 
 // enqueue asks what is next of the key.
-func (w *Watcher) enqueue(g *Ghost) {
+func (w *Watcher) enqueue(g *Ghost, first bool) {
 	op, due, ok := w.asking.Next(g)
 	if !ok {
 		return
 	}
 	g.Due = due
+	if now := time.Since(w.start) + w.offset(g); w.plan.Once && due > now {
+		if !first {
+			return
+		}
+		due = now
+	}
 	if op.Kind == targets.Write {
 		op.Value.Body = w.body
 	}
@@ -325,7 +336,7 @@ func (w *Watcher) take(a *answer) {
 	e.Call, e.Sent, e.Return = e.Call+offset, e.Sent+offset, e.Return+offset
 	w.checkClock()
 	w.asking.Observe(g, e)
-	w.enqueue(g)
+	w.enqueue(g, false)
 	w.observer.Asked(g, e)
 	if w.journal != nil {
 		w.fail(w.journal.Note(g, e))
@@ -359,8 +370,8 @@ func (w *Watcher) clean(controls *Controls) error {
 	var keys []string
 	homes := make(map[string]targets.Guard)
 	if !controls.Skipped && controls.Key != "" {
-		keys = append(keys, w.key("n"), w.key("s-create"), w.key("s-cas"))
-		homes[w.key("s-cas")] = targets.IfVersion
+		keys = append(keys, w.key("n"), controls.Key+"-create", controls.Key+"-cas")
+		homes[controls.Key+"-cas"] = targets.IfVersion
 	}
 	for _, g := range w.watched {
 		if (g.Closed || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
@@ -413,4 +424,21 @@ func (s *schedule) Pop() any {
 	x := (*s)[last]
 	*s = (*s)[:last]
 	return x
+}
+
+// Cost is how many requests a watch of so many keys sends beside those about the
+// keys: to connect, for the checks before, and to remove them all.
+func (p WatchPlan) Cost(d targets.Description, keys int) int {
+	sessions := max(p.Sessions, ownSessions)
+	n := warmUp(d.WarmUp, sessions)
+	if !p.SkipControls {
+		n += sequentialCost() + 1 + sessions
+	}
+	if !d.Volatile {
+		n += keys
+		if !p.SkipControls {
+			n += 3
+		}
+	}
+	return n
 }

@@ -43,4 +43,4 @@ func (CheckThenSet) Contend(c *runner.Contender) {
 }
 
 // Twin is none: nothing is left to take away.
-func (CheckThenSet) Twin() Scenario { return nil }
+func (CheckThenSet) Twin() Contest { return nil }

@@ -38,4 +38,4 @@ func (FailIfExists) Contend(c *runner.Contender) {
 }
 
 // Twin claims the key without a guard.
-func (FailIfExists) Twin() Scenario { return CheckThenSet{} }
+func (FailIfExists) Twin() Contest { return CheckThenSet{} }

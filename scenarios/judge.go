@@ -115,8 +115,8 @@ var DefaultThresholds = Thresholds{InFlight: 0.8, WinnerOverlap: 0.8, GuardConte
 
 // Terms are what a judgement depends on beside the history.
 type Terms struct {
-	Scenario      Scenario // as raced: the twin, where the run was unguarded
-	Twin          Scenario // of the control; nil: none
+	Scenario      Contest // as raced: the twin, where the run was unguarded
+	Twin          Contest // of the control; nil: none
 	MinContended  int
 	ControlRounds int
 	CountsWrites  bool   // as targets.Description has it
@@ -156,7 +156,20 @@ type Judgement struct {
 	Winners    Winners
 	Controls   []Control
 	Settled    int // unknown outcomes that turned out to be applied
-	Detail     map[string]any
+	Detail     Detail
+}
+
+// Detail is what only one scenario has.
+type Detail struct {
+	WinnerRank *WinnerRank  `json:"winner_rank,omitempty"`
+	Ghosts     *GhostReport `json:"ghosts,omitempty"`
+}
+
+// WinnerRank is the winner's place in the order of sending, from 1.
+type WinnerRank struct {
+	Median       int     `json:"median"`
+	Max          int     `json:"max"`
+	FirstSentWon float64 `json:"first_sent_won"` // share of the rounds
 }
 
 // Round keeps what the judge needs of a round.
@@ -316,9 +329,11 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 }
 
 // uncounted lists the reasons, the most frequent first.
-func (t *tally) uncounted() []Uncounted {
+func (t *tally) uncounted() []Uncounted { return uncountedOf(t.why) }
+
+func uncountedOf(why map[reason]int) []Uncounted {
 	all := []Uncounted{}
-	for why, n := range t.why {
+	for why, n := range why {
 		all = append(all, Uncounted{why.why, n, why.mend})
 	}
 	slices.SortFunc(all, func(a, b Uncounted) int {
@@ -421,7 +436,7 @@ func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration 
 
 // detail tells the winner's place in the order of sending: a store that always
 // serves the first request sent was hardly contended for.
-func (j *Judge) detail() map[string]any {
+func (j *Judge) detail() Detail {
 	var ranks []int
 	first := 0
 	for _, f := range j.findings {
@@ -433,8 +448,7 @@ func (j *Judge) detail() map[string]any {
 		}
 	}
 	if len(ranks) == 0 {
-		return map[string]any{}
+		return Detail{}
 	}
-	return map[string]any{"winner_rank": map[string]any{"median": median(ranks), "max": slices.Max(ranks),
-		"first_sent_won": float64(first) / float64(len(ranks))}}
+	return Detail{WinnerRank: &WinnerRank{*median(ranks), slices.Max(ranks), float64(first) / float64(len(ranks))}}
 }

@@ -162,7 +162,7 @@ func TestUnsettledUnknownCountsOnlyWithACounter(t *testing.T) {
 	for range 10 {
 		ops = append(ops, lose)
 	}
-	for _, s := range []Scenario{FailIfExists{}, VersionCAS{}} {
+	for _, s := range []Contest{FailIfExists{}, VersionCAS{}} {
 		for _, counts := range []bool{false, true} {
 			r := roundOf(1, 0, ops...)
 			j := judgeOf()

@@ -30,7 +30,7 @@ func (o *observer) Controls(c *runner.Controls) { o.proceed = o.Judge.Controls(c
 func (o *observer) Proceed() bool               { return o.proceed }
 
 // race runs a scenario on a target of its own inside the caller's bubble.
-func race(t *testing.T, s scenarios.Scenario, url string, change func(*runner.Plan)) judged {
+func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Plan)) judged {
 	t.Helper()
 	target, err := targets.Open(url)
 	if err != nil {
@@ -63,9 +63,9 @@ func race(t *testing.T, s scenarios.Scenario, url string, change func(*runner.Pl
 	return judged{o.Conclude(stopped), summary}
 }
 
-func guarded() []scenarios.Scenario {
-	var all []scenarios.Scenario
-	for _, s := range scenarios.All() {
+func guarded() []scenarios.Contest {
+	var all []scenarios.Contest
+	for _, s := range scenarios.Contests() {
 		if !s.Info().Unguarded {
 			all = append(all, s)
 		}
@@ -176,7 +176,7 @@ func TestHonestStore(t *testing.T) {
 }
 
 func TestUnguardedIsViolated(t *testing.T) {
-	unguarded := []scenarios.Scenario{scenarios.CheckThenSet{}}
+	unguarded := []scenarios.Contest{scenarios.CheckThenSet{}}
 	for _, s := range guarded() {
 		unguarded = append(unguarded, s.Twin())
 	}

@@ -3,6 +3,7 @@
 package scenarios
 
 import (
+	"flag"
 	"time"
 
 	"contend/runner"
@@ -21,13 +22,28 @@ type Info struct {
 	Unguarded bool
 }
 
-// Scenario is a contest and its judge. Judge and Rule depend on nothing but
-// their arguments.
+// Scenario is a Contest, or a watch: *TTLGhost.
 type Scenario interface {
-	runner.Contest
 	Info() Info
+}
+
+// Parameterized scenarios have parameters of their own, which are also the
+// fields of their JSON form.
+type Parameterized interface {
+	Scenario
+	// Flags registers the parameters, with their present values as defaults.
+	Flags(*flag.FlagSet)
+	// Check gives what is wrong with them; each text begins with the flag's name.
+	Check() error
+}
+
+// Contest is a race and its judge. Judge and Rule depend on nothing but their
+// arguments.
+type Contest interface {
+	Scenario
+	runner.Contest
 	// Twin is the same contest without the guard; nil for one that has none.
-	Twin() Scenario
+	Twin() Contest
 	// Judge keeps of a round what its ruling needs.
 	Judge(r *runner.Round) Finding
 	// Rule says what a finding, with its late read, means.
@@ -41,7 +57,19 @@ func All() []Scenario {
 		FailIfExists{},
 		VersionCAS{},
 		CheckThenSet{},
+		NewTTLGhost(),
 	}
+}
+
+// Contests lists those that are races.
+func Contests() []Contest {
+	var all []Contest
+	for _, s := range All() {
+		if c, ok := s.(Contest); ok {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // Find gives the scenario of that name; nil: there is none.
@@ -104,9 +132,11 @@ func (f *Finding) forget() {
 type Violation struct {
 	Kind    string    `json:"kind"`
 	Round   int       `json:"round,omitempty"`
+	Key     string    `json:"key,omitempty"`     // of a watch
 	Control string    `json:"control,omitempty"` // the control that it was seen in
 	Detail  string    `json:"detail"`
 	Witness []Witness `json:"witness"`
+	age     time.Duration
 }
 
 // Witness is one request of a violation. Times are since the start of the run.

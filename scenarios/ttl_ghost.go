@@ -291,11 +291,12 @@ func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Sigh
 		if g.Tried != nil {
 			why = "its create was not answered"
 		}
-		abandon(g, why)
+		Abandon(g, why)
 	}
 }
 
-func abandon(g *runner.Ghost, why string) {
+// Abandon closes a key about which nothing more can be known.
+func Abandon(g *runner.Ghost, why string) {
 	g.State, g.Closed, g.Why, g.Tried = runner.GhostAbandoned, true, why, nil
 }
 
@@ -315,6 +316,9 @@ func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bo
 	case targets.OK:
 		g.FirstFree = seen
 	case targets.Conflict:
+		if earliest, _ := expiry(g); e.Return < earliest {
+			g.BlockedLive = true
+		}
 		if g.Doubt || e.Reply.Attempts > 1 {
 			g.Tried = seen
 		} else {
@@ -345,7 +349,7 @@ func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) boo
 		// A write of ours that was not acknowledged.
 		g.FirstFree = seen
 	default:
-		abandon(g, fmt.Sprintf("it holds a record that this run did not write: %q", token))
+		Abandon(g, fmt.Sprintf("it holds a record that this run did not write: %q", token))
 	}
 	return true
 }
@@ -397,7 +401,7 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 	switch {
 	case g.FirstFree != nil && g.FirstFree.Return < earliest:
 		return runner.GhostEarly
-	case g.FirstFree != nil && g.LastShown != nil && g.FirstGone == nil && after(g.LastShown):
+	case g.FirstFree != nil && g.Arm == ReadArm && g.FirstGone == nil && after(g.LastShown):
 		return runner.GhostVisible
 	case g.FirstFree != nil:
 		return runner.GhostFree
@@ -416,8 +420,34 @@ func TakeUp(g *runner.Ghost) {
 	switch {
 	case g.Closed:
 	case g.Created == nil:
-		abandon(g, "contend ended while it created the key")
+		Abandon(g, "contend ended while it created the key")
 	default:
 		g.Doubt = true
 	}
+}
+
+// Most counts the requests that the keys take if each blocks, and is shown, to
+// the end.
+func (s *TTLGhost) Most(ghosts []*runner.Ghost) int {
+	n := 0
+	for _, g := range ghosts {
+		g, now := *g, time.Duration(0)
+		for {
+			op, due, ok := s.Next(&g)
+			if !ok {
+				break
+			}
+			n++
+			now = max(now, due)
+			e := runner.Exchange{Op: op, Call: now, Return: now, Reply: targets.Reply{Outcome: targets.Conflict, Attempts: 1}}
+			switch {
+			case g.Created == nil:
+				e.Reply.Outcome = targets.OK
+			case op.Kind == targets.Read:
+				e.Reply.Outcome, e.Reply.Record.Token = targets.OK, createToken(&g)
+			}
+			s.Observe(&g, &e)
+		}
+	}
+	return n
 }

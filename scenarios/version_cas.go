@@ -45,7 +45,7 @@ func (VersionCAS) Contend(c *runner.Contender) {
 }
 
 // Twin writes without the condition.
-func (VersionCAS) Twin() Scenario { return blindUpdate{} }
+func (VersionCAS) Twin() Contest { return blindUpdate{} }
 
 // blindUpdate is VersionCAS without its guard.
 type blindUpdate struct{ oneWinner }
@@ -59,7 +59,7 @@ func (blindUpdate) Info() Info {
 func (blindUpdate) Home() targets.Guard           { return targets.IfVersion }
 func (blindUpdate) Seeds(key string) []targets.Op { return seedAtZero(key) }
 func (blindUpdate) Requests() int                 { return 2 }
-func (blindUpdate) Twin() Scenario                { return nil }
+func (blindUpdate) Twin() Contest                 { return nil }
 func (blindUpdate) Contend(c *runner.Contender) {
 	seen := c.Read()
 	c.Barrier("after-read")

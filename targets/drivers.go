@@ -136,6 +136,9 @@ func (d Driver) param(u *url.URL, name string) string {
 
 const masked = "xxxxx"
 
+// Masked tells whether Redact has taken something out of the URL.
+func Masked(url string) bool { return strings.Contains(url, masked) }
+
 var secretParameters = []string{"pass", "token", "secret"}
 
 // Redact masks the password and the secret parameters of a URL, and the end of a

@@ -1,0 +1,178 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"contend/report"
+	"contend/report/store"
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// contestLaunch runs a race.
+type contestLaunch struct {
+	contestFlags
+	scenario scenarios.Contest
+	target   targets.Target
+	plan     runner.Plan
+	command  string
+}
+
+func (l *contestLaunch) common() *commonFlags { return &l.commonFlags }
+
+func (l *contestLaunch) ready(_ *store.Store, command string) error {
+	l.command = command
+	var err error
+	if l.target, err = targets.Open(l.commonFlags.target); err != nil {
+		return err
+	}
+	if l.plan, err = l.contestFlags.plan(l.scenario, l.target.Describe()); err == nil {
+		// Made once before anything is sent, for its errors.
+		_, err = report.NewMaker(l.front())
+	}
+	if err != nil {
+		l.target.Close()
+	}
+	return err
+}
+
+func (l *contestLaunch) front() report.Front {
+	return l.contestFlags.front(l.scenario, l.plan, l.target.Describe(), l.command)
+}
+
+func (l *contestLaunch) close() { l.target.Close() }
+
+func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+	warnOfDuration(c.err, l.plan.Limits, l.plan.Cost(l.target.Describe()).Total())
+	run, err := runner.Open(ctx, l.target, l.plan)
+	if err != nil {
+		return report.Result{}, preparing(err)
+	}
+	defer run.Close()
+	if with.within <= 0 {
+		return measure(ctx, c, run, l.plan, l.front(), with)
+	}
+	limited, cancel := context.WithTimeout(ctx, with.within)
+	defer cancel()
+	r, err := measure(limited, c, run, l.plan, l.front(), with)
+	if r.Interrupted && ctx.Err() == nil {
+		r.Interrupted, r.Cut = false, fmt.Sprintf("the time was up after %d rounds", r.Rounds)
+	}
+	return r, err
+}
+
+// warnOfDuration tells when a target's limits make a run long.
+func warnOfDuration(w io.Writer, limits []targets.Limit, requests int) {
+	if least := runner.Duration(limits, requests); least > 0 {
+		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(limits), least.Round(time.Second))
+	}
+}
+
+func limitText(limits []targets.Limit) string {
+	var texts []string
+	for _, l := range limits {
+		texts = append(texts, fmt.Sprintf("%.4g requests in %s", l.Requests, l.Per))
+	}
+	return strings.Join(texts, " and ")
+}
+
+// measure runs the plan and makes the result.
+func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, front report.Front,
+	with equipment,
+) (report.Result, error) {
+	record := with.record
+	maker, err := report.NewMaker(front)
+	if err != nil {
+		return report.Result{}, err
+	}
+	observers := runner.Observers{maker}
+	var recorder *runner.Recorder
+	if record.name != "" {
+		recorder = runner.NewRecorder(record, front)
+		observers = append(observers, recorder)
+	}
+	progress := (*report.Progress)(nil)
+	if !with.silent {
+		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
+		observers = append(observers, progress)
+	}
+	told := make(chan struct{})
+	callOff := context.AfterFunc(ctx, func() {
+		defer close(told)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			fmt.Fprintln(c.err, "contend: the time is up: no more rounds; the last is settled and the keys are removed")
+			return
+		}
+		fmt.Fprintf(c.err, "\ncontend: interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
+			"then remove them with: %s\n", cleanCommand(front))
+	})
+	summary := run.Run(ctx, observers, maker)
+	if !callOff() {
+		<-told
+	}
+	if progress != nil {
+		progress.Done()
+	}
+	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted}
+	if summary.Stopped != nil {
+		end.Stopped = summary.Stopped.Error()
+		fmt.Fprintf(c.err, "contend: stopped: %v\n", summary.Stopped)
+	}
+	if summary.Left != nil {
+		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
+	}
+	r := maker.Make(end)
+	if recorder != nil {
+		if err := recorder.Finish(end, r); err != nil && record.err == nil {
+			record.err = err
+		}
+	}
+	return r, nil
+}
+
+// printPlan is --dry-run.
+func (l *contestLaunch) printPlan(w io.Writer) error {
+	s, p, d := l.scenario, l.plan, l.target.Describe()
+	cost := p.Cost(d)
+	var b strings.Builder
+	line := func(name, format string, a ...any) {
+		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
+	}
+	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
+	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
+	line("contenders", "%d", p.Contenders)
+	total := cost.Total()
+	if p.Rounds == 0 {
+		line("rounds", "as many as fit in %s", p.Duration)
+		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
+	} else {
+		line("rounds", "%d", p.Rounds)
+		line("requests", "%d: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, cost.WarmUp, cost.Controls,
+			p.Rounds, cost.EachRound, cost.Late, cost.Clean)
+		line("keys", "%d, all beginning with %s%s-", cost.Keys, p.Prefix, p.Run)
+	}
+	switch each := d.Units(p.ValueSize); {
+	case each == 0:
+		line("quota units", "– (none are documented for this target)")
+	case p.Rounds == 0:
+		line("quota units", "%d a request", each)
+	default:
+		line("quota units", "about %d, %d a request", each*total, each)
+	}
+	switch {
+	case p.Duration > 0:
+		line("duration", "%s, and the controls and late reads", p.Duration)
+	case len(p.Limits) > 0:
+		line("duration", "at least %s, at %s", runner.Duration(p.Limits, total).Round(time.Second), limitText(p.Limits))
+	default:
+		line("duration", "as long as the target takes: no limit is set")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

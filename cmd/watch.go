@@ -1,0 +1,352 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/pflag"
+
+	"contend/report"
+	"contend/report/store"
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// watchTarget is the default of a watch: the emulator with a sweep that ends in
+// seconds.
+const watchTarget = "sim:?sweep=2s..8s"
+
+// watchLaunch runs a watch.
+type watchLaunch struct {
+	commonFlags
+	scenario  *scenarios.TTLGhost
+	resume    bool
+	url       string // as it is opened
+	targetSet bool
+	target    targets.Target
+	command   string
+	id        string // of the run
+	seed      uint64
+	taken     *watchRun // the run that is taken up again; nil: a fresh one
+}
+
+func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
+
+func (l *watchLaunch) register(fs *pflag.FlagSet) {
+	l.registerTarget(fs, watchTarget)
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	l.scenario.Flags(own)
+	fs.AddGoFlagSet(own)
+	fs.BoolVar(&l.resume, "resume", false, "go on with the last watch in the store that did not end")
+	l.registerRest(fs)
+	l.storeByDefault = true
+	fs.Lookup("store").Usage = "keep the result and every key in this `FILE` (SQLite; default: in your state folder, which is printed; \"\": nowhere)"
+}
+
+func (l *watchLaunch) check(fs *pflag.FlagSet) error {
+	l.targetSet, l.storeGiven = fs.Changed("target"), fs.Changed("store")
+	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
+	if l.resume {
+		own := flag.NewFlagSet("", flag.ContinueOnError)
+		scenarios.NewTTLGhost().Flags(own)
+		own.VisitAll(func(f *flag.Flag) {
+			if fs.Changed(f.Name) {
+				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", f.Name))
+			}
+		})
+		if l.storeGiven && l.store == "" {
+			wrong = append(wrong, errors.New("--resume needs the --store that the watch was kept in"))
+		}
+		if l.targetSet && isVolatile(l.commonFlags.target) {
+			wrong = append(wrong, errVolatile(l.commonFlags.target))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// errVolatile refuses to go on where nothing is left.
+func errVolatile(url string) error {
+	return fmt.Errorf("--resume: the keys of %s died with its process; `contend sim serve` keeps an emulator running that a watch can go on with", url)
+}
+
+func isVolatile(url string) bool {
+	t, err := targets.Open(url)
+	if err != nil {
+		return false
+	}
+	defer t.Close()
+	return t.Describe().Volatile
+}
+
+func (l *watchLaunch) ready(kept *store.Store, command string) error {
+	l.command, l.url = command, l.commonFlags.target
+	l.id, l.seed = ulid.Make().String(), l.seedOf()
+	var err error
+	if l.resume {
+		if err = l.takeUp(kept); err != nil {
+			return err
+		}
+	}
+	if l.target, err = targets.Open(l.url); err != nil {
+		return err
+	}
+	// Made once before anything is sent, for its errors.
+	if _, err = report.NewWatchMaker(l.front()); err != nil {
+		l.target.Close()
+	}
+	return err
+}
+
+// takeUp finds the last watch that did not end.
+func (l *watchLaunch) takeUp(kept *store.Store) error {
+	if kept == nil {
+		return errors.New("--resume: there is no store with a watch to go on with; name it with --store")
+	}
+	wanted := ""
+	if l.targetSet {
+		wanted = targets.Redact(l.url)
+	}
+	open, err := kept.OpenGhosts(wanted)
+	if err != nil {
+		return err
+	}
+	// Run IDs sort by their time.
+	last := ""
+	for _, g := range open {
+		if !isVolatile(g.Target) {
+			last = max(last, g.Run)
+		}
+	}
+	switch {
+	case last == "" && len(open) > 0:
+		return errVolatile(open[0].Target)
+	case last == "":
+		return fmt.Errorf("--resume: %s holds no watch%s that has not ended", kept.File(), onTarget(wanted))
+	}
+	if l.taken, err = loadWatch(kept, last); err != nil {
+		return err
+	}
+	front := &l.taken.front
+	if !l.targetSet {
+		l.url = front.Target.URL
+		if targets.Masked(l.url) {
+			return fmt.Errorf("--resume: the secrets of %s are not in the store; give the target with --target or CONTEND_TARGET", l.url)
+		}
+	}
+	l.id, l.keyPrefix = front.Run, front.Params.KeyPrefix
+	l.command = front.Command
+	return l.taken.parameters(l.scenario)
+}
+
+func onTarget(url string) string {
+	if url == "" {
+		return ""
+	}
+	return " on " + url
+}
+
+func (l *watchLaunch) close() { l.target.Close() }
+
+func (l *watchLaunch) front() report.Front {
+	d := l.target.Describe()
+	if l.taken != nil {
+		return l.taken.front
+	}
+	front := l.commonFlags.front(l.scenario, l.id, d, l.command, l.seed, l.limits(d))
+	front.Params.SetOptions(l.scenario)
+	if l.url == watchTarget && !l.targetSet {
+		front.Target.Notes = append(front.Target.Notes, fmt.Sprintf("the sweep of %s is this command's default, so that it ends in seconds; the published one is slower: -t sim:",
+			strings.TrimPrefix(watchTarget, "sim:?sweep=")))
+	}
+	return front
+}
+
+// watchSessions are how many requests of a watch are under way side by side.
+const watchSessions = 16
+
+func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
+	d := l.target.Describe()
+	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: l.limits(d), Budget: l.scenario.Budget,
+		Sessions: watchSessions, Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
+}
+
+func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+	plan := l.plan(with.kept != nil)
+	plan.Within = with.within
+	own := l.taken
+	var runs watchRuns
+	if own != nil {
+		plan.Part = fmt.Sprint(time.Now().Unix())
+		free, err := with.kept.Guard("watch-" + own.front.Run)
+		if err != nil {
+			return report.Result{}, &cannotRun{err}
+		}
+		defer free.Close()
+	}
+	w, err := runner.OpenWatch(ctx, l.target, plan)
+	if err != nil {
+		return report.Result{}, preparing(err)
+	}
+	defer w.Close()
+	var fresh, taken []*runner.Ghost
+	if own == nil {
+		front := l.front()
+		fresh = l.scenario.Ghosts(l.id, l.keyPrefix, front.Target.URL, w.Start(), l.seed, !l.skipControls)
+		if own, err = newWatchRun(front, fresh); err != nil {
+			return report.Result{}, err
+		}
+		if with.kept != nil {
+			free, err := with.kept.Guard("watch-" + l.id)
+			if err != nil {
+				return report.Result{}, &cannotRun{err}
+			}
+			defer free.Close()
+			if err := with.kept.SaveResult(report.Begun(front)); err != nil {
+				return report.Result{}, &cannotRun{err}
+			}
+		}
+	} else {
+		taken = own.ghosts
+	}
+	runs = append(watchRuns{own}, with.earlier...)
+	for _, run := range with.earlier {
+		taken = append(taken, run.ghosts...)
+	}
+	summary := watch(ctx, c, w, l.scenario, fresh, taken, runs, own.front, with)
+	if with.kept != nil && l.target.Describe().Volatile {
+		defer abandonAll(c, with.kept, own.ghosts)
+	}
+	requests := summary.Requests
+	for _, run := range with.earlier {
+		requests -= run.requests
+		if err := with.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
+			fmt.Fprintf(c.err, "contend: the result of run %s could not be kept: %v\n", run.front.Run, err)
+		}
+	}
+	return own.conclude(summary, requests), nil
+}
+
+// abandonAll closes the keys of a target that dies with the process.
+func abandonAll(c console, kept *store.Store, ghosts []*runner.Ghost) {
+	var left []*runner.Ghost
+	for _, g := range ghosts {
+		if !g.Closed {
+			scenarios.Abandon(g, "its target ended with the process of contend")
+			left = append(left, g)
+		}
+	}
+	if err := kept.UpdateGhosts(left); err != nil {
+		fmt.Fprintf(c.err, "contend: %v\n", err)
+	}
+}
+
+// watch runs a watch and tells of its end.
+func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Asking, fresh, taken []*runner.Ghost, runs watchRuns,
+	front report.Front, with equipment,
+) runner.WatchSummary {
+	observers := runner.WatchObservers{runs}
+	var recorder *runner.Recorder
+	if with.record != nil && with.record.name != "" {
+		recorder = runner.NewRecorder(with.record, front)
+		observers = append(observers, recorder)
+	}
+	progress := (*report.WatchProgress)(nil)
+	if !with.silent {
+		progress = report.NewWatchProgress(c.err, isTerminal(c.err))
+		observers = append(observers, progress)
+	}
+	told := make(chan struct{})
+	callOff := context.AfterFunc(ctx, func() {
+		defer close(told)
+		fmt.Fprint(c.err, "\ncontend: interrupted: no more probes; what was measured is reported. Interrupt again to stop at once\n")
+	})
+	var journal runner.Journal
+	if with.kept != nil {
+		journal = with.kept
+	}
+	summary := w.Run(ctx, asking, fresh, taken, journal, observers)
+	if !callOff() {
+		<-told
+	}
+	if progress != nil {
+		progress.Done()
+	}
+	if with.kept != nil {
+		if err := with.kept.UpdateGhosts(slices.Concat(fresh, taken)); err != nil && summary.Stopped == nil {
+			summary.Stopped = err
+		}
+	}
+	for _, text := range []string{errorText("stopped", summary.Stopped), prefixed("the watch was cut: ", summary.Cut)} {
+		if text != "" {
+			fmt.Fprintf(c.err, "contend: %s\n", text)
+		}
+	}
+	if summary.Left != nil {
+		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
+	}
+	if recorder != nil {
+		end := endOf(summary)
+		if err := recorder.Finish(end, runs[0].conclude(summary, summary.Requests)); err != nil && with.record.err == nil {
+			with.record.err = err
+		}
+	}
+	return summary
+}
+
+func errorText(what string, err error) string {
+	if err == nil {
+		return ""
+	}
+	return what + ": " + err.Error()
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func endOf(s runner.WatchSummary) runner.End {
+	end := runner.End{Requests: s.Requests, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Cut: s.Cut}
+	if s.Stopped != nil {
+		end.Stopped = s.Stopped.Error()
+	}
+	return end
+}
+
+// printPlan is --dry-run.
+func (l *watchLaunch) printPlan(out io.Writer) error {
+	s, d := l.scenario, l.target.Describe()
+	p := l.plan(l.store != "" || l.storeByDefault)
+	var b strings.Builder
+	line := func(name, format string, a ...any) {
+		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
+	}
+	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
+	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
+	ghosts := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls)
+	most := s.Most(ghosts)
+	total := p.Cost(d, len(ghosts)) + most
+	line("keys", "%d, all beginning with %s%s-", len(ghosts), p.Prefix, p.Run)
+	line("requests", "at most %d: creates and probes %d, if every key blocks until the end", total, most)
+	if s.Budget > 0 {
+		line("budget", "%d requests", s.Budget)
+	}
+	if each := d.Units(l.valueSize); each == 0 {
+		line("quota units", "– (none are documented for this target)")
+	} else {
+		line("quota units", "at most about %d, %d a request", each*total, each)
+	}
+	line("duration", "at most about %s", s.TTL+s.Watch)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

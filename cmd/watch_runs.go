@@ -1,0 +1,118 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"contend/report"
+	"contend/report/store"
+	"contend/runner"
+	"contend/scenarios"
+)
+
+// watchRun is one run of a watch: tonight's, or an earlier one whose keys are
+// asked about again.
+type watchRun struct {
+	front    report.Front
+	ghosts   []*runner.Ghost
+	maker    *report.WatchMaker
+	before   int64         // requests of earlier processes
+	requests int64         // about its keys, of this process
+	last     report.Result // as concluded last
+}
+
+func newWatchRun(front report.Front, ghosts []*runner.Ghost) (*watchRun, error) {
+	maker, err := report.NewWatchMaker(front)
+	if err != nil {
+		return nil, err
+	}
+	maker.Watching(ghosts)
+	return &watchRun{front: front, ghosts: ghosts, maker: maker}, nil
+}
+
+// loadWatch reads a run that did not end from the store, and makes its keys ready
+// to be asked about again.
+func loadWatch(kept *store.Store, id string) (*watchRun, error) {
+	r, err := kept.Result(id)
+	if err != nil {
+		return nil, err
+	}
+	var ghosts []*runner.Ghost
+	for g, err := range kept.Ghosts(store.Ghosts{Run: id}) {
+		if err != nil {
+			return nil, err
+		}
+		ghosts = append(ghosts, g)
+	}
+	w, err := newWatchRun(r.Front, ghosts)
+	if err != nil {
+		return nil, err
+	}
+	w.before = r.Requests
+	for _, g := range ghosts {
+		for e, err := range kept.Probes(g) {
+			if err != nil {
+				return nil, err
+			}
+			w.maker.Asked(g, e)
+		}
+		scenarios.TakeUp(g)
+	}
+	return w, nil
+}
+
+// parameters are those that the run was started with.
+func (w *watchRun) parameters(s *scenarios.TTLGhost) error {
+	if err := json.Unmarshal(w.front.Params.Options, s); err != nil {
+		return fmt.Errorf("the parameters of run %s cannot be read: %w", w.front.Run, err)
+	}
+	return s.Check()
+}
+
+// conclude gives the result of the run after a watch that sent so many requests
+// for it.
+func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result {
+	end := endOf(s)
+	if w.open() == 0 {
+		// It has come to its end, however the watch did.
+		end.Interrupted, end.Cut, end.Stopped = false, "", ""
+	}
+	end.Requests = w.before + requests
+	end.Elapsed = max(end.Elapsed, time.Since(w.front.Started))
+	w.last = w.maker.Make(end)
+	return w.last
+}
+
+// watchRuns shows a watch to the runs that its keys belong to.
+type watchRuns []*watchRun
+
+// Controls shows the checks to all: they say of the target what holds for each.
+func (w watchRuns) Controls(c *runner.Controls) {
+	for _, run := range w {
+		run.maker.Controls(c)
+	}
+}
+
+// Watching shows nothing: each run has its keys.
+func (w watchRuns) Watching([]*runner.Ghost) {}
+
+// Asked shows a reply to the run of its key.
+func (w watchRuns) Asked(g *runner.Ghost, e *runner.Exchange) {
+	for _, run := range w {
+		if run.front.Run == g.Run {
+			run.requests += int64(e.Reply.Attempts)
+			run.maker.Asked(g, e)
+		}
+	}
+}
+
+// open counts the keys that are not done with.
+func (w *watchRun) open() (n int) {
+	for _, g := range w.ghosts {
+		if !g.Closed {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,399 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// fewestKeys is how many of the write arm must be known for held.
+const fewestKeys = 5
+
+// GhostJudge is an observer of a watch that keeps what a verdict needs.
+type GhostJudge struct {
+	run      string
+	controls []Control
+	skipped  bool
+	ghosts   []*runner.Ghost
+	unmapped int
+	sample   string
+}
+
+// NewGhostJudge judges the keys of one run.
+func NewGhostJudge(run string) *GhostJudge { return &GhostJudge{run: run} }
+
+// Controls judges the checks that went before.
+func (j *GhostJudge) Controls(c *runner.Controls) {
+	if j.skipped = c.Skipped; j.skipped || c.Key == "" {
+		return
+	}
+	j.controls = append(sequentialControls(c), nonceControl(c.Nonce))
+}
+
+// Watching takes the keys of the run.
+func (j *GhostJudge) Watching(ghosts []*runner.Ghost) {
+	for _, g := range ghosts {
+		if g.Run == j.run {
+			j.ghosts = append(j.ghosts, g)
+		}
+	}
+}
+
+// Asked looks for replies that the target's table has no row for.
+func (j *GhostJudge) Asked(g *runner.Ghost, e *runner.Exchange) {
+	if g.Run == j.run && e.Reply.Outcome == targets.Unmapped {
+		if j.unmapped++; j.sample == "" {
+			j.sample = replyText(&e.Reply)
+		}
+	}
+}
+
+// GhostEnd is how a watch ended.
+type GhostEnd struct {
+	Stopped     string // it could not go on
+	Cut         string // its time or budget was up
+	Interrupted bool
+}
+
+// GhostReport is what a watch found.
+type GhostReport struct {
+	TTL       time.Duration `json:"ttl_ns"`
+	Granted   []Range       `json:"granted,omitempty"` // by the store's own word, where it told
+	Tolerance time.Duration `json:"tolerance_ns"`
+	Watch     time.Duration `json:"watch_ns"`
+	Keys      []GhostKey    `json:"keys"`
+	Arms      []GhostArm    `json:"arms"`
+	// Offset is how far the store's word about the expiry is from our own clock's.
+	Offset []Range `json:"store_expiry_offset,omitempty"`
+
+	Curve     []Step    `json:"blocking"`          // of the write arm: share still blocking, by age
+	Median    *Quantile `json:"median,omitempty"`  // of the delay
+	P90       *Quantile `json:"p90,omitempty"`     // of the delay
+	Longest   *GhostKey `json:"longest,omitempty"` // seen to block at the greatest age
+	ReadCurve []Step    `json:"visible"`           // of the read arm: share still shown
+	// Once is the current-status estimate of the control arm, whose keys were asked
+	// a single time each.
+	Once      []Step     `json:"once"`
+	OnceAgree *Agreement `json:"once_agreement,omitempty"`
+	// CleanReads counts keys that a read no longer showed and that still blocked.
+	CleanReads int `json:"clean_reads_that_block"`
+}
+
+// Range is between two durations.
+type Range struct {
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
+}
+
+// Agreement says whether keys that are asked again and again go as those that
+// are left alone.
+type Agreement struct {
+	P         float64 `json:"p"`
+	Disagrees bool    `json:"disagrees"`
+}
+
+// GhostArm counts the keys of an arm by what is known of them.
+type GhostArm struct {
+	Arm    string                    `json:"arm"`
+	Keys   int                       `json:"keys"`
+	States map[runner.GhostState]int `json:"states"`
+	Probes int                       `json:"probes"`
+}
+
+// GhostKey is what is told of a key. Ages are after its expiry, and null where
+// nothing was seen.
+type GhostKey struct {
+	Key         string            `json:"key"`
+	Arm         string            `json:"arm"`
+	State       runner.GhostState `json:"state"`
+	Why         string            `json:"why,omitempty"`
+	Expiry      time.Time         `json:"expiry,omitzero"` // by our own clock, at the latest
+	Told        time.Time         `json:"expiry_told,omitzero"`
+	LastBlocked *time.Duration    `json:"last_blocked_ns"` // at least
+	FirstFree   *time.Duration    `json:"first_free_ns"`   // at most
+	LastShown   *time.Duration    `json:"last_shown_ns"`   // at least
+	FirstGone   *time.Duration    `json:"first_gone_ns"`   // at most
+	Code        string            `json:"code,omitempty"`  // of the last refusal
+	Status      int               `json:"status,omitempty"`
+	Probes      int               `json:"probes"`
+	Unanswered  int               `json:"unanswered,omitempty"`
+}
+
+// ghostReading is a key by the terms of the run: what the store granted is known
+// for all of its keys if it told it of one.
+type ghostReading struct {
+	*runner.Ghost
+	earliest, latest time.Duration // of the expiry, since the epoch
+}
+
+// age of an instant is at least since, and at most upTo.
+func (r *ghostReading) since(at time.Duration) time.Duration { return at - r.latest }
+func (r *ghostReading) upTo(at time.Duration) time.Duration  { return at - r.earliest }
+
+// granted gives the times to live that the store told.
+func (j *GhostJudge) granted() (told Range, ok bool) {
+	for _, g := range j.ghosts {
+		if g.Granted > 0 {
+			if !ok {
+				told, ok = Range{g.Granted, g.Granted}, true
+			}
+			told.From, told.To = min(told.From, g.Granted), max(told.To, g.Granted)
+		}
+	}
+	return told, ok
+}
+
+func (j *GhostJudge) readings() []ghostReading {
+	told, ok := j.granted()
+	var all []ghostReading
+	for _, g := range j.ghosts {
+		if g.Created == nil || g.State == runner.GhostAbandoned {
+			continue
+		}
+		ttl := Range{g.Terms.TTL, g.Terms.TTL}
+		if g.Granted > 0 {
+			ttl = Range{g.Granted, g.Granted}
+		} else if ok {
+			ttl = told
+		}
+		all = append(all, ghostReading{g, g.Created.Call + ttl.From, g.Created.Return + ttl.To})
+	}
+	return all
+}
+
+// fate of a key under the property.
+type ghostFate int
+
+const (
+	ghostKnown     ghostFate = iota // free in time
+	ghostViolated                   // blocked beyond the tolerance
+	ghostEarly                      // free before its expiry
+	ghostUnclear                    // may have blocked beyond the tolerance
+	ghostUncounted                  // tells nothing
+)
+
+// fateOf rules a key that creates were tried on. A clock that jumped has run on
+// for at least what it shows, so that a block beyond the tolerance stays proven.
+func (r *ghostReading) fateOf() (fate ghostFate, why reason) {
+	tolerance := r.Terms.Tolerance
+	switch {
+	case r.FirstFree != nil && r.FirstFree.Return < r.earliest:
+		return ghostEarly, reason{}
+	case r.LastBlocked != nil && r.since(r.LastBlocked.Call) > tolerance:
+		return ghostViolated, reason{}
+	case r.ClockUnknown:
+		return ghostUncounted, reason{"were watched while our clock was set or the machine slept", ""}
+	case r.FirstFree != nil && r.upTo(r.FirstFree.Return) <= tolerance:
+		return ghostKnown, reason{}
+	case r.FirstFree != nil:
+		return ghostUnclear, reason{"were first seen free after the tolerance, and not seen to block that long", "raise --tolerance: the target answers too slowly for this one"}
+	case !r.Closed:
+		return ghostUnclear, reason{"were still watched when the watch ended", "go on with --resume, or let it end"}
+	case r.LastBlocked != nil && r.LastBlocked.Call >= r.earliest:
+		return ghostUnclear, reason{"were still blocking when the watch ended, within the tolerance", "make --watch longer than --tolerance"}
+	default:
+		return ghostUncounted, reason{"had no probe answered after the expiry", "mend what their outcomes tell"}
+	}
+}
+
+// ghostTally is what the fates of the keys add up to.
+type ghostTally struct {
+	violations []Violation
+	violated   int // of the write arm: blocked too long, or gone early
+	known      int // of the write arm: free in time
+	unclear    int // of the write arm
+	why        map[reason]int
+}
+
+// Conclude says what the watch shows.
+func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
+	t := ghostTally{why: make(map[reason]int)}
+	readings := j.readings()
+	write := 0
+	for i := range readings {
+		t.add(&readings[i])
+	}
+	for _, g := range j.ghosts {
+		if g.Arm == WriteArm {
+			write++
+			if g.Created == nil || g.State == runner.GhostAbandoned {
+				t.why[reason{"were abandoned: " + firstNonEmpty(g.Why, "not created"), ""}]++
+			}
+		}
+	}
+	slices.SortFunc(t.violations, func(a, b Violation) int { return -cmp.Compare(a.age, b.age) })
+	out := Judgement{Controls: append(j.controls, j.ownControls(readings)...)}
+	if out.Controls == nil {
+		out.Controls = []Control{}
+	}
+	out.Contention.ContendedRounds, out.Contention.Of = t.known+t.violated, write
+	out.Contention.Uncounted = uncountedOf(t.why)
+	out.Detail.Ghosts = j.report(readings)
+	out.Verdict = j.verdict(&t, out.Controls, write, end)
+	return out
+}
+
+func (t *ghostTally) add(r *ghostReading) {
+	if r.Arm == TwinArm {
+		return
+	}
+	fate, why := r.fateOf()
+	switch fate {
+	case ghostViolated:
+		t.violations = append(t.violations, r.ghost())
+	case ghostEarly:
+		t.violations = append(t.violations, r.goneEarly())
+	}
+	if r.Arm != WriteArm {
+		return
+	}
+	switch fate {
+	case ghostViolated, ghostEarly:
+		t.violated++
+	case ghostKnown:
+		t.known++
+	case ghostUnclear:
+		t.unclear++
+		t.why[why]++
+	case ghostUncounted:
+		t.why[why]++
+	}
+}
+
+// ghost words a block beyond the tolerance.
+func (r *ghostReading) ghost() Violation {
+	age := r.since(r.LastBlocked.Call)
+	return Violation{Kind: "ghost", Key: r.Key, age: age,
+		Detail: fmt.Sprintf("%s was refused with %s at least %s after the key had expired (tolerance %s)", "create-if-absent",
+			sightingText(r.LastBlocked), Coarse(age), Coarse(r.Terms.Tolerance)),
+		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.LastBlocked)}}
+}
+
+// goneEarly words a key that went before its expiry.
+func (r *ghostReading) goneEarly() Violation {
+	left := r.earliest - r.FirstFree.Return
+	return Violation{Kind: "early-expiry", Key: r.Key, age: forever,
+		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", Coarse(left)),
+		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
+}
+
+func sightingText(s *runner.Sighting) string {
+	return replyText(&targets.Reply{Outcome: s.Outcome, Code: s.Code, Status: s.Status})
+}
+
+// replyText tells a reply by its code and status, or its outcome where it has
+// neither.
+func replyText(r *targets.Reply) string {
+	var parts []string
+	if r.Code != "" {
+		parts = append(parts, r.Code)
+	}
+	if r.Status != 0 {
+		parts = append(parts, fmt.Sprint(r.Status))
+	}
+	if len(parts) == 0 {
+		return string(r.Outcome)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (r *ghostReading) witness(request string, s *runner.Sighting) Witness {
+	return Witness{Who: r.Arm + " " + fmt.Sprint(r.Number), Request: request, Call: s.Call, Return: s.Return, Outcome: s.Outcome,
+		Code: s.Code, Status: s.Status, Trace: s.Trace}
+}
+
+// Coarse rounds a duration to what is worth telling.
+func Coarse(d time.Duration) time.Duration {
+	switch {
+	case d.Abs() >= time.Hour:
+		return d.Round(time.Minute)
+	case d.Abs() >= time.Minute:
+		return d.Round(time.Second)
+	case d.Abs() >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	default:
+		return d.Round(100 * time.Microsecond)
+	}
+}
+
+// ownControls are the keys that show that a block would be seen: unexpired ones
+// must block, and so must those without a time to live, which nobody sweeps.
+func (j *GhostJudge) ownControls(readings []ghostReading) []Control {
+	if j.skipped {
+		return nil
+	}
+	live, twin := Control{Name: "live", AsExpected: true}, Control{Name: "twin", AsExpected: true}
+	judge := func(c *Control, ok bool, missed string) {
+		c.Rounds++
+		if !ok {
+			c.AsExpected, c.Detail = false, missed
+		}
+	}
+	for i := range readings {
+		r := &readings[i]
+		switch r.Arm {
+		case EarlyArm:
+			judge(&live, r.BlockedLive || r.FirstFree != nil && r.FirstFree.Return < r.earliest, "a key was not seen to block before it expired, so a ghost might not be seen either")
+		case TwinArm:
+			judge(&twin, r.LastBlocked != nil, "a key without a TTL was not seen to block, so a ghost might not be seen either")
+		}
+	}
+	for _, c := range []*Control{&live, &twin} {
+		if c.Rounds == 0 {
+			c.AsExpected, c.Detail = false, "its keys could not be created"
+		}
+	}
+	return []Control{live, twin}
+}
+
+func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end GhostEnd) Verdict {
+	v := Verdict{Status: Inconclusive, Property: NewTTLGhost().Info().Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
+	for _, c := range controls {
+		v.Violations = append(v.Violations, c.violations...)
+	}
+	v.Violations = append(v.Violations, t.violations[:min(len(t.violations), shownViolations)]...)
+	if len(v.Violations) > 0 {
+		v.Status = Violated
+	} else if v.Reasons = append(v.Reasons, j.doubts(t, controls, write, end)...); len(v.Reasons) == 0 {
+		v.Status = Held
+	}
+	if v.Status != Violated || t.violated > 0 {
+		v.Bound = boundOf(t.violated, t.known+t.violated)
+	}
+	return v
+}
+
+// doubts are the reasons against holding.
+func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end GhostEnd) []string {
+	var doubts []string
+	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
+	if end.Stopped != "" {
+		add("%s", end.Stopped)
+	}
+	if end.Cut != "" {
+		add("the watch was cut: %s", end.Cut)
+	}
+	if j.skipped {
+		add("the controls were skipped, so nothing shows that a ghost would have been seen (leave --skip-controls out)")
+	}
+	for _, c := range controls {
+		if !c.AsExpected && c.LeftOut == "" {
+			add("control %s: %s", c.Name, c.Detail)
+		}
+	}
+	if j.unmapped > 0 {
+		add("%d of the replies have no row in the target's table, such as %s", j.unmapped, j.sample)
+	}
+	switch {
+	case t.unclear > 0 || 2*t.known < write:
+		add("%d of %d keys were seen to be free in time, and %d may not have been: %s", t.known, write, t.unclear, UncountedText(uncountedOf(t.why)))
+	case t.known < fewestKeys:
+		add("%d keys are known, and %d are needed (raise --keys)", t.known, fewestKeys)
+	}
+	return doubts
+}

@@ -1,0 +1,195 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"contend/runner"
+)
+
+// Watched counts the keys of the write arm.
+func (r *GhostReport) Watched() int {
+	n := 0
+	for i := range r.Keys {
+		if r.Keys[i].Arm == WriteArm {
+			n++
+		}
+	}
+	return n
+}
+
+// LastAge is the greatest age at which anything was seen of the write arm.
+func (r *GhostReport) LastAge() time.Duration {
+	last := time.Duration(0)
+	for i := range r.Keys {
+		for _, age := range []*time.Duration{r.Keys[i].LastBlocked, r.Keys[i].FirstFree} {
+			if age != nil && r.Keys[i].Arm == WriteArm {
+				last = max(last, *age)
+			}
+		}
+	}
+	return last
+}
+
+// report tells everything about the keys.
+func (j *GhostJudge) report(readings []ghostReading) *GhostReport {
+	out := &GhostReport{Keys: []GhostKey{}}
+	byKey := make(map[string]*ghostReading, len(readings))
+	for i := range readings {
+		byKey[readings[i].Key] = &readings[i]
+	}
+	for _, g := range j.ghosts {
+		out.TTL, out.Tolerance, out.Watch = g.Terms.TTL, g.Terms.Tolerance, g.Terms.Watch
+		out.Keys = append(out.Keys, keyOf(g, byKey[g.Key]))
+		out.arm(g)
+	}
+	if told, ok := j.granted(); ok {
+		out.Granted = []Range{told}
+	}
+	out.estimate(readings)
+	out.crossCheck(readings)
+	return out
+}
+
+func (r *GhostReport) arm(g *runner.Ghost) {
+	if n := len(r.Arms); n == 0 || r.Arms[n-1].Arm != g.Arm {
+		r.Arms = append(r.Arms, GhostArm{Arm: g.Arm, States: make(map[runner.GhostState]int)})
+	}
+	a := &r.Arms[len(r.Arms)-1]
+	a.Keys++
+	a.States[g.State]++
+	a.Probes += g.Probes
+}
+
+func keyOf(g *runner.Ghost, r *ghostReading) GhostKey {
+	k := GhostKey{Key: g.Key, Arm: g.Arm, State: g.State, Why: g.Why, Told: g.Expires, Probes: g.Probes, Unanswered: g.Unanswered}
+	if g.LastBlocked != nil {
+		k.Code, k.Status = g.LastBlocked.Code, g.LastBlocked.Status
+	}
+	if r == nil {
+		return k
+	}
+	k.Expiry = g.Epoch.Add(r.latest).UTC()
+	k.LastBlocked, k.LastShown = r.last(g.LastBlocked), r.last(g.LastShown)
+	k.FirstFree, k.FirstGone = r.first(g.FirstFree), r.first(g.FirstGone)
+	return k
+}
+
+// last is the age that a key had at least when it was last seen so.
+func (r *ghostReading) last(s *runner.Sighting) *time.Duration {
+	if s == nil || r.since(s.Call) < 0 {
+		return nil
+	}
+	age := r.since(s.Call)
+	return &age
+}
+
+// first is the age that a key had at most when it was first seen so.
+func (r *ghostReading) first(s *runner.Sighting) *time.Duration {
+	if s == nil {
+		return nil
+	}
+	age := r.upTo(s.Return)
+	return &age
+}
+
+// delay is where the end of what was seen lies: of blocking, or of being shown.
+// ok is false for a key that tells nothing.
+func (r *ghostReading) delay(last, first *runner.Sighting) (d Delay, ok bool) {
+	if r.ClockUnknown || last == nil && first == nil {
+		return d, false
+	}
+	d.High = forever
+	if last != nil {
+		d.Low = max(0, r.since(last.Call))
+	}
+	if first != nil {
+		d.High = max(d.Low+1, r.upTo(first.Return))
+	}
+	return d, d.Low > 0 || first != nil
+}
+
+// estimate makes the curves.
+func (r *GhostReport) estimate(readings []ghostReading) {
+	var write, read []Delay
+	var once []AgeStatus
+	r.CleanReads = 0
+	for i := range readings {
+		g := &readings[i]
+		switch g.Arm {
+		case WriteArm:
+			if d, ok := g.delay(g.LastBlocked, g.FirstFree); ok {
+				write = append(write, d)
+			}
+		case ReadArm:
+			if d, ok := g.delay(g.LastShown, g.FirstGone); ok {
+				read = append(read, d)
+			}
+		case OnceArm:
+			if s, ok := g.status(); ok {
+				once = append(once, s)
+			}
+		}
+		if g.FirstGone != nil && g.LastBlocked != nil && g.LastBlocked.Return > g.FirstGone.Call {
+			r.CleanReads++
+		}
+	}
+	r.Curve, r.ReadCurve, r.Once = Turnbull(write), Turnbull(read), CurrentStatus(once)
+	for percentile, to := range map[float64]**Quantile{50: &r.Median, 90: &r.P90} {
+		if q, ok := QuantileOf(r.Curve, percentile); ok {
+			*to = &q
+		}
+	}
+	if p, disagrees, ok := Disagree(write, once); ok {
+		r.OnceAgree = &Agreement{p, disagrees}
+	}
+	r.Longest = nil
+	for i := range r.Keys {
+		if k := &r.Keys[i]; k.Arm != TwinArm && k.LastBlocked != nil && (r.Longest == nil || *k.LastBlocked > *r.Longest.LastBlocked) {
+			r.Longest = k
+		}
+	}
+}
+
+// status is what the single probe of a key showed.
+func (r *ghostReading) status() (s AgeStatus, ok bool) {
+	switch {
+	case r.ClockUnknown:
+		return s, false
+	case r.FirstFree != nil:
+		return AgeStatus{Age: max(0, r.upTo(r.FirstFree.Return)), Blocked: false}, true
+	case r.LastBlocked != nil && r.since(r.LastBlocked.Call) > 0:
+		return AgeStatus{Age: r.since(r.LastBlocked.Call), Blocked: true}, true
+	default:
+		return s, false
+	}
+}
+
+// crossCheck compares what the store says of the expiry with our own clock.
+func (r *GhostReport) crossCheck(readings []ghostReading) {
+	var offsets []time.Duration
+	for i := range readings {
+		if g := &readings[i]; !g.Expires.IsZero() {
+			told := g.Expires.Sub(g.Epoch)
+			offsets = append(offsets, told-g.latest, told-g.earliest)
+		}
+	}
+	if len(offsets) > 0 {
+		r.Offset = []Range{{slices.Min(offsets), slices.Max(offsets)}}
+	}
+}
+
+// SurvivalAt is the step of the curve that an age lies on, or in the middle of.
+func SurvivalAt(curve []Step, age time.Duration) Step {
+	at := Step{Survival: 1, Low: 1, High: 1}
+	for _, s := range curve {
+		if age <= s.From {
+			break
+		}
+		at = s
+	}
+	return at
+}
+
+// Open tells whether a time of a curve is beyond all that was observed.
+func Open(d time.Duration) bool { return d == forever }

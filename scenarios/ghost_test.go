@@ -1,0 +1,559 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// watched is a watch and what became of it.
+type watched struct {
+	scenarios.Judgement
+	summary runner.WatchSummary
+	ghosts  []*runner.Ghost
+}
+
+func (w watched) arm(name string) []*runner.Ghost {
+	var all []*runner.Ghost
+	for _, g := range w.ghosts {
+		if g.Arm == name {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// ghostCase is a watch in a bubble of its own.
+type ghostCase struct {
+	url     string
+	wrap    func(targets.Session) targets.Session // nil: as it is
+	options func(*scenarios.TTLGhost)
+	plan    func(*runner.WatchPlan)
+	journal runner.Journal
+	cancel  time.Duration // 0: never
+	taken   []*runner.Ghost
+}
+
+// wrapped gives sessions that behave otherwise.
+type wrapped struct {
+	targets.Target
+	wrap func(targets.Session) targets.Session
+}
+
+func (w wrapped) Open(ctx context.Context, n int) (targets.Session, error) {
+	s, err := w.Target.Open(ctx, n)
+	if err != nil || w.wrap == nil {
+		return s, err
+	}
+	return w.wrap(s), nil
+}
+
+func (c ghostCase) run(t *testing.T) watched {
+	t.Helper()
+	target, err := targets.Open(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	return c.on(t, target)
+}
+
+func (c ghostCase) on(t *testing.T, target targets.Target) watched {
+	t.Helper()
+	s := scenarios.NewTTLGhost()
+	s.Keys = 8
+	if c.options != nil {
+		c.options(s)
+	}
+	plan := runner.WatchPlan{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Sessions: 16, Seed: 1, ValueSize: 16, Keep: true}
+	if c.plan != nil {
+		c.plan(&plan)
+	}
+	w, err := runner.OpenWatch(t.Context(), wrapped{target, c.wrap}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if c.cancel > 0 {
+		time.AfterFunc(c.cancel, cancel)
+	}
+	judge := scenarios.NewGhostJudge(plan.Run)
+	out := watched{ghosts: c.taken}
+	var fresh []*runner.Ghost
+	if c.taken == nil {
+		fresh = s.Ghosts(plan.Run, plan.Prefix, target.Describe().URL, w.Start(), plan.Seed, !plan.SkipControls)
+		out.ghosts = fresh
+	}
+	out.summary = w.Run(ctx, s, fresh, c.taken, c.journal, judge)
+	end := scenarios.GhostEnd{Cut: out.summary.Cut, Interrupted: out.summary.Interrupted}
+	if out.summary.Stopped != nil {
+		end.Stopped = out.summary.Stopped.Error()
+	}
+	out.Judgement = judge.Conclude(end)
+	return out
+}
+
+func (c ghostCase) inBubble(t *testing.T, check func(t *testing.T, w watched)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { check(t, c.run(t)) })
+}
+
+// checkBrackets wants the truth, the sweep so long after the expiry, inside of
+// every interval.
+func checkBrackets(t *testing.T, w watched, sweep time.Duration) {
+	t.Helper()
+	for i := range w.Detail.Ghosts.Keys {
+		k := &w.Detail.Ghosts.Keys[i]
+		if k.Arm != scenarios.WriteArm && k.Arm != scenarios.ReadArm {
+			continue
+		}
+		last, first := k.LastBlocked, k.FirstFree
+		if k.Arm == scenarios.ReadArm {
+			last, first = k.LastShown, k.FirstGone
+		}
+		if last == nil || first == nil || *last > sweep || *first < sweep {
+			t.Errorf("%s: from %v to %v, swept at %s", k.Key, last, first, sweep)
+		}
+	}
+}
+
+// Two days of watching a store that sweeps after 47 hours.
+func TestGhostsOfTwoDays(t *testing.T) {
+	c := ghostCase{url: "sim:?sweep=47h", options: func(s *scenarios.TTLGhost) { s.TTL, s.Watch = 30*time.Second, 48*time.Hour }}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status != scenarios.Violated || w.Verdict.Violations[0].Kind != "ghost" || w.Verdict.ViolatedRounds != 8 {
+			t.Errorf("verdict %+v", w.Verdict)
+		}
+		checkBrackets(t, w, 47*time.Hour)
+		for _, g := range w.arm(scenarios.WriteArm) {
+			if g.State != runner.GhostFree || g.FirstFree.Call-g.LastBlocked.Call > 15*time.Minute {
+				t.Errorf("%s: %s, from %s to %s", g.Key, g.State, g.LastBlocked.Call, g.FirstFree.Call)
+			}
+		}
+		if longest := w.Detail.Ghosts.Longest; longest == nil || *longest.LastBlocked < 46*time.Hour {
+			t.Errorf("longest %+v", longest)
+		}
+		for _, c := range w.Controls {
+			if !c.AsExpected {
+				t.Errorf("control %+v", c)
+			}
+		}
+	})
+}
+
+// A store that forgets a key at its expiry is held, and its tolerance can be
+// too short for its latency, but never violated.
+func TestNoGhosts(t *testing.T) {
+	c := ghostCase{url: "sim:?sweep=0s&latency=5ms"}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status != scenarios.Held || w.Contention.ContendedRounds != 8 || w.Verdict.Bound == nil {
+			t.Errorf("verdict %+v of %+v", w.Verdict, w.Contention)
+		}
+		if w.Verdict.Bound.AtMost < 0.31 || w.Verdict.Bound.AtMost > 0.32 { // 1 − 0.05^(1/8)
+			t.Errorf("bound %v", w.Verdict.Bound.AtMost)
+		}
+	})
+	c.url = "sim:?sweep=0s&latency=800ms"
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status != scenarios.Inconclusive || !strings.Contains(strings.Join(w.Verdict.Reasons, " "), "raise --tolerance") {
+			t.Errorf("slow: %+v", w.Verdict)
+		}
+	})
+}
+
+// What the verdict rests on is left out in turn.
+func TestGhostsInconclusive(t *testing.T) {
+	for name, test := range map[string]struct {
+		ghostCase
+		reason string
+	}{
+		"few keys":    {ghostCase{url: "sim:?sweep=0s&latency=5ms", options: func(s *scenarios.TTLGhost) { s.Keys = 4 }}, "4 keys are known, and 5 are needed"},
+		"no controls": {ghostCase{url: "sim:?sweep=0s&latency=5ms", plan: func(p *runner.WatchPlan) { p.SkipControls = true }}, "the controls were skipped"},
+		"short watch": {ghostCase{url: "sim:?sweep=1h&latency=5ms", options: func(s *scenarios.TTLGhost) { s.Watch = 700 * time.Millisecond }},
+			"were still blocking when the watch ended, within the tolerance"},
+		"interrupted": {ghostCase{url: "sim:?sweep=1h&latency=5ms", cancel: 2500 * time.Millisecond}, "were still watched when the watch ended"},
+		"cut":         {ghostCase{url: "sim:?sweep=1h&latency=5ms", plan: func(p *runner.WatchPlan) { p.Within = 2500 * time.Millisecond }}, "its time of 2.5s was up"},
+		"budget":      {ghostCase{url: "sim:?sweep=1h&latency=5ms", plan: func(p *runner.WatchPlan) { p.Budget = 150 }}, "the budget of 150 requests was spent"},
+		"silent": {ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: fading()},
+			"the target stopped answering"},
+		"a blind twin": {ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: func(s targets.Session) targets.Session { return forgetful{s} }},
+			"control twin: a key without a TTL was not seen to block"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.inBubble(t, func(t *testing.T, w watched) {
+				if w.Verdict.Status != scenarios.Inconclusive || !strings.Contains(strings.Join(w.Verdict.Reasons, "; "), test.reason) {
+					t.Errorf("verdict %+v; want inconclusive: %s", w.Verdict, test.reason)
+				}
+				if name == "budget" && w.summary.Requests > 150 {
+					t.Errorf("%d requests", w.summary.Requests)
+				}
+			})
+		})
+	}
+}
+
+// fading gives sessions that answer for two seconds, and no more.
+func fading() func(targets.Session) targets.Session {
+	var once sync.Mutex
+	var begun time.Time
+	return func(s targets.Session) targets.Session {
+		once.Lock()
+		defer once.Unlock()
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		return fades{s, begun}
+	}
+}
+
+type fades struct {
+	targets.Session
+	begun time.Time
+}
+
+func (f fades) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if time.Since(f.begun) > 2*time.Second {
+		return targets.Reply{Outcome: targets.NotSent, Code: "connection"}
+	}
+	return f.Session.Do(ctx, op)
+}
+
+// forgetful gives every key a time to live.
+type forgetful struct{ targets.Session }
+
+func (f forgetful) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.Kind == targets.Write && op.TTL == 0 && op.If.Guard == targets.IfAbsent && strings.Contains(op.Key, scenarios.TwinArm) {
+		op.TTL = time.Second
+	}
+	return f.Session.Do(ctx, op)
+}
+
+// Faults of the store are told for what they are.
+func TestGhostFaults(t *testing.T) {
+	for fault, check := range map[string]func(*testing.T, watched){
+		"early-expiry": func(t *testing.T, w watched) {
+			if w.Verdict.Status != scenarios.Violated || w.Verdict.Violations[0].Kind != "early-expiry" {
+				t.Errorf("verdict %+v", w.Verdict)
+			}
+		},
+		"sweep-on-access": func(t *testing.T, w watched) {
+			if a := w.Detail.Ghosts.OnceAgree; a == nil || !a.Disagrees {
+				t.Errorf("the control arm does not disagree: %+v", a)
+			}
+		},
+		"clean-reads": func(t *testing.T, w watched) {
+			if w.Verdict.Status != scenarios.Violated || w.Detail.Ghosts.CleanReads == 0 {
+				t.Errorf("%d keys read clean and block: %+v", w.Detail.Ghosts.CleanReads, w.Verdict)
+			}
+		},
+		"clock-offset": func(t *testing.T, w watched) {
+			offset := w.Detail.Ghosts.Offset
+			if len(offset) == 0 || offset[0].From < 4*time.Second || offset[0].To > 6*time.Second {
+				t.Errorf("offset %+v", offset)
+			}
+			if w.Verdict.Status != scenarios.Held {
+				t.Errorf("a store whose clock is off is not held: %+v", w.Verdict)
+			}
+		},
+		"grants-double": func(t *testing.T, w watched) {
+			granted := w.Detail.Ghosts.Granted
+			if len(granted) == 0 || granted[0].From < 1900*time.Millisecond || granted[0].To > 2100*time.Millisecond {
+				t.Errorf("granted %+v", granted)
+			}
+			if w.Verdict.Status == scenarios.Violated {
+				t.Errorf("what the store granted is held against it: %+v", w.Verdict)
+			}
+		},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			sweep := "0s"
+			if fault == "sweep-on-access" || fault == "clean-reads" {
+				sweep = "6s"
+			}
+			c := ghostCase{url: "sim:?latency=5ms&sweep=" + sweep + "&fault=" + fault, options: func(s *scenarios.TTLGhost) { s.Keys = 20 }}
+			c.inBubble(t, check)
+		})
+	}
+}
+
+// doubtful applies a share of the writes without saying so, and loses others.
+type doubtful struct {
+	targets.Session
+	store *doubts
+}
+
+type doubts struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (d *doubtful) Do(ctx context.Context, op targets.Op) targets.Reply {
+	d.store.mu.Lock()
+	d.store.n++
+	turn := d.store.n
+	d.store.mu.Unlock()
+	unknown := targets.Reply{Outcome: targets.Unknown, Code: "timeout", Attempts: 1}
+	control := !strings.Contains(op.Key, "-write") && !strings.Contains(op.Key, "-read") && !strings.Contains(op.Key, "-once")
+	switch {
+	case op.Kind != targets.Write || control:
+	case turn%3 == 0:
+		d.Session.Do(ctx, op)
+		return unknown
+	case turn%5 == 0:
+		return unknown
+	}
+	return d.Session.Do(ctx, op)
+}
+
+// A write of our own that was applied unseen is never taken for a ghost.
+func TestUnknownWritesAreNoGhosts(t *testing.T) {
+	store := &doubts{}
+	c := ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: func(s targets.Session) targets.Session { return &doubtful{s, store} },
+		options: func(s *scenarios.TTLGhost) { s.Keys = 30 }}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status == scenarios.Violated {
+			t.Errorf("verdict %+v", w.Verdict)
+		}
+		settled := 0
+		for _, g := range w.ghosts {
+			if !g.Closed {
+				t.Errorf("%s is still open", g.Key)
+			}
+			if g.Doubt && g.FirstFree != nil {
+				settled++
+			}
+		}
+		if settled == 0 {
+			t.Error("no unknown write was settled: the test does not reach what it is for")
+		}
+	})
+}
+
+// A real ghost is seen through unknown writes.
+func TestGhostsBehindUnknownWrites(t *testing.T) {
+	store := &doubts{}
+	c := ghostCase{url: "sim:?sweep=8s&latency=5ms", wrap: func(s targets.Session) targets.Session { return &doubtful{s, store} }}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status != scenarios.Violated {
+			t.Errorf("verdict %+v", w.Verdict)
+		}
+		for _, g := range w.arm(scenarios.WriteArm) {
+			if g.FirstFree != nil && g.FirstFree.Return-g.Created.Call < 9*time.Second {
+				t.Errorf("%s: free %s after its create", g.Key, g.FirstFree.Return-g.Created.Call)
+			}
+		}
+	})
+}
+
+// notes is a journal that keeps copies, as a disk would.
+type notes struct {
+	mu       sync.Mutex
+	ghosts   map[string]runner.Ghost
+	intended map[string]bool
+	probes   map[string]int
+	fails    int // the call that fails; 0: none
+	calls    int
+}
+
+func newNotes() *notes {
+	return &notes{ghosts: make(map[string]runner.Ghost), intended: make(map[string]bool), probes: make(map[string]int)}
+}
+
+var errFull = errors.New("the disk is full")
+
+func (n *notes) Intend(ghosts []*runner.Ghost) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, g := range ghosts {
+		n.ghosts[g.Key], n.intended[g.Key] = *g, true
+	}
+	return nil
+}
+
+func (n *notes) Note(g *runner.Ghost, _ *runner.Exchange) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.calls++; n.calls == n.fails {
+		return errFull
+	}
+	n.ghosts[g.Key] = *g
+	n.probes[g.Key]++
+	return nil
+}
+
+// audited sees whether the journal knew before the store was asked.
+type audited struct {
+	targets.Session
+	notes *notes
+	sent  *sync.Map // key → requests sent
+	t     *testing.T
+}
+
+func (a audited) Do(ctx context.Context, op targets.Op) targets.Reply {
+	a.notes.mu.Lock()
+	intended, noted := a.notes.intended[op.Key], a.notes.probes[op.Key]
+	a.notes.mu.Unlock()
+	if intended {
+		before, _ := a.sent.LoadOrStore(op.Key, 0)
+		if op.Kind != targets.Delete && before.(int) != noted {
+			a.t.Errorf("%s is asked for the %dth time with %d answers on disk", op.Key, before.(int)+1, noted)
+		}
+		a.sent.Store(op.Key, before.(int)+1)
+	} else if op.TTL > 0 {
+		a.t.Errorf("%s is created and not on disk", op.Key)
+	}
+	return a.Session.Do(ctx, op)
+}
+
+// A key is on disk before it is created, and every answer before the next
+// question.
+func TestJournalGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, sent := newNotes(), &sync.Map{}
+		c := ghostCase{url: "sim:?sweep=4s", journal: n, wrap: func(s targets.Session) targets.Session { return audited{s, n, sent, t} }}
+		if w := c.run(t); w.Verdict.Status != scenarios.Violated || len(n.probes) != len(w.ghosts) {
+			t.Errorf("%d of %d keys noted: %+v", len(n.probes), len(w.ghosts), w.Verdict)
+		}
+	})
+}
+
+// A disk that is full ends the watch; what was measured is judged.
+func TestJournalThatFails(t *testing.T) {
+	n := newNotes()
+	n.fails = 100
+	c := ghostCase{url: "sim:?sweep=1h", journal: n}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if !errors.Is(w.summary.Stopped, errFull) {
+			t.Errorf("stopped by %v", w.summary.Stopped)
+		}
+		// Those in flight come back, and no other goes out.
+		if n.calls > 100+16 {
+			t.Errorf("%d answers after the failure", n.calls-100)
+		}
+	})
+}
+
+// A watch that died at any moment is taken up from its journal: every key is
+// accounted for, and what it is said to have done is true.
+func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
+	const sweep = 20 * time.Second
+	for i := range 40 {
+		death := time.Duration(i) * 333 * time.Millisecond
+		synctest.Test(t, func(t *testing.T) {
+			target, err := targets.Open("sim:?sweep=" + sweep.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := newNotes()
+			lost := make(map[string]runner.Ghost)
+			options := func(s *scenarios.TTLGhost) { s.Watch = time.Minute }
+			// What is on disk at that moment is all that is left.
+			time.AfterFunc(death, func() {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				for key, g := range n.ghosts {
+					lost[key] = g
+				}
+			})
+			ghostCase{journal: n, options: options, cancel: death + time.Nanosecond}.on(t, target)
+			time.Sleep(3 * time.Second)
+			var taken []*runner.Ghost
+			for _, g := range lost {
+				scenarios.TakeUp(&g)
+				taken = append(taken, &g)
+			}
+			slices.SortFunc(taken, func(a, b *runner.Ghost) int { return strings.Compare(a.Key, b.Key) })
+			if len(taken) == 0 {
+				return // it died before it meant to create anything
+			}
+			w := ghostCase{taken: taken, options: options, plan: func(p *runner.WatchPlan) { p.Part = "2" }}.on(t, target)
+			created := 0
+			for _, g := range w.ghosts {
+				if !g.Closed || g.State == runner.GhostPending {
+					t.Errorf("death at %s: %s is left %s", death, g.Key, g.State)
+				}
+				if g.Created != nil {
+					created++
+				}
+				if g.Created == nil && g.State != runner.GhostAbandoned {
+					t.Errorf("death at %s: %s was not created and is %s", death, g.Key, g.State)
+				}
+			}
+			for i := range w.Detail.Ghosts.Keys {
+				k := &w.Detail.Ghosts.Keys[i]
+				if k.Arm == scenarios.WriteArm && (k.LastBlocked != nil && *k.LastBlocked > sweep || k.FirstFree != nil && *k.FirstFree < sweep) {
+					t.Errorf("death at %s: %s blocked until %v, free from %v, swept at %s", death, k.Key, k.LastBlocked, k.FirstFree, sweep)
+				}
+			}
+			if death > 3*time.Second && created < len(taken) {
+				t.Errorf("death at %s: %d of %d keys were created", death, created, len(taken))
+			}
+		})
+	}
+}
+
+// Without --keep nothing is left in a store that does not die with the process.
+func TestWatchRemovesItsKeys(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := ghostCase{cancel: 4 * time.Second, plan: func(p *runner.WatchPlan) { p.Keep = keep }}.on(t, lasting{target})
+			s, err := target.Open(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range w.ghosts {
+				r := s.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Home: targets.IfAbsent})
+				if left := r.Outcome == targets.OK; left != (keep && !g.Closed) {
+					t.Errorf("keep %v, closed %v: %s is left: %v", keep, g.Closed, g.Key, left)
+				}
+			}
+		})
+	}
+}
+
+// lasting is a target whose keys outlive the process.
+type lasting struct{ targets.Target }
+
+func (l lasting) Describe() targets.Description {
+	d := l.Target.Describe()
+	d.Volatile = false
+	return d
+}
+
+// The count of a plan is what a watch sends when every key blocks to the end.
+func TestMostIsWhatAWatchSends(t *testing.T) {
+	c := ghostCase{url: "sim:?sweep=never&latency=5ms"}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		s := scenarios.NewTTLGhost()
+		s.Keys = 8
+		fresh := s.Ghosts("01TEST", "contend-", "", time.Time{}, 1, true)
+		plan := runner.WatchPlan{Sessions: 16}
+		most := plan.Cost(targets.Description{Volatile: true}, len(fresh)) + s.Most(fresh)
+		// The read arm's keys are free to none, so that each ends with a create that is refused.
+		if got := int(w.summary.Requests); got > most || got < most-len(fresh) {
+			t.Errorf("%d requests, the plan says at most %d", got, most)
+		}
+	})
+}
+
+// The judge is given the record of a watch and says the same.
+func ExampleCoarse() {
+	fmt.Println(scenarios.Coarse(1234567*time.Microsecond), scenarios.Coarse(8*time.Minute+35500*time.Millisecond), scenarios.Coarse(1234*time.Microsecond))
+	// Output: 1.23s 8m36s 1.2ms
+}
