@@ -36,7 +36,7 @@ func newClean(c console) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&target, "target", "t", defaultTarget, "the `URL` to clean")
 	fs.StringVar(&run, "run", "", "the `ID` of the run whose keys are removed")
-	fs.DurationVar(&olderThan, "older-than", 0, "remove the keys of every run that began longer ago")
+	ageVar(fs, &olderThan, "older-than", "remove the keys of every run that began longer ago, such as 36h or 2d")
 	fs.StringVar(&prefix, "key-prefix", defaultPrefix, "what the keys begin with")
 	fs.DurationVar(&timeout, "timeout", time.Minute, "of the whole cleaning")
 	return cmd
@@ -54,9 +54,6 @@ func selection(run, prefix string, byAge bool, olderThan time.Duration) (targets
 			return targets.Selection{}, fmt.Errorf("--run %q: is not the ID of a run; every report shows it", run)
 		}
 		return targets.Selection{Prefix: prefix + run + "-"}, nil
-	}
-	if olderThan < 0 {
-		return targets.Selection{}, fmt.Errorf("--older-than %s: must not be negative", olderThan)
 	}
 	before := time.Now().Add(-olderThan)
 	return targets.Selection{Prefix: prefix, Match: func(key string) bool {
