@@ -115,7 +115,7 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 	for _, s := range scenarios.All() {
 		root.AddCommand(newScenario(c, s))
 	}
-	root.AddCommand(newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c))
+	root.AddCommand(newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c))
 	root.SetHelpCommandGroupID("other")
 	return root
 }

@@ -23,6 +23,8 @@ type Ghosts struct {
 	State  runner.GhostState
 	Since  time.Time // the start of the run
 	Until  time.Time // before it
+	// Siblings: and all other keys of the runs that these are of.
+	Siblings bool
 }
 
 func (g Ghosts) where() (string, []any) {
@@ -49,7 +51,11 @@ func (g Ghosts) where() (string, []any) {
 	if !g.Until.IsZero() {
 		also("epoch < ?", g.Until.UnixNano())
 	}
-	return strings.Join(conditions, " AND "), values
+	where := strings.Join(conditions, " AND ")
+	if g.Siblings {
+		where = "run IN (SELECT run FROM ghosts WHERE " + where + ")"
+	}
+	return where, values
 }
 
 // watched tells when the watch of a ghost ends.
@@ -230,8 +236,8 @@ func (s *Store) entriesOf(run string) iter.Seq2[Entry, error] {
 	// A ghost and its probes are as they were at one moment.
 	return rows(s, `SELECT result, NULL, NULL FROM runs WHERE id = ?1
 		UNION ALL
-		SELECT NULL, ghost, (SELECT '[' || group_concat(exchange, ',' ORDER BY n) || ']' FROM probes WHERE probes.ghost = ghosts.id)
-		FROM ghosts WHERE run = ?1`, []any{run}, func(row *sql.Rows) (e Entry, err error) {
+		SELECT * FROM (SELECT NULL, ghost, (SELECT '[' || group_concat(exchange, ',' ORDER BY n) || ']' FROM probes WHERE probes.ghost = ghosts.id)
+			FROM ghosts WHERE run = ?1 ORDER BY id)`, []any{run}, func(row *sql.Rows) (e Entry, err error) {
 		return e, row.Scan((*[]byte)(&e.Run), (*[]byte)(&e.Ghost), (*[]byte)(&e.Probes))
 	})
 }

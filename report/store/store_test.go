@@ -240,6 +240,7 @@ func TestJournal(t *testing.T) {
 		{Ghosts{Run: "01m8p4qdxb77dtfbj75kqr8001"}, []int{0}},
 		{Ghosts{Target: "a:6379"}, []int{1, 2}},
 		{Ghosts{State: runner.GhostAbandoned}, []int{2}},
+		{Ghosts{State: runner.GhostAbandoned, Siblings: true}, []int{1, 2}},
 		{Ghosts{Since: result(1).Started}, []int{0}},
 		{Ghosts{Until: result(1).Started}, []int{1, 2}},
 	} {
@@ -290,7 +291,7 @@ func TestEntries(t *testing.T) {
 	try(t, s.SaveResult(result(1)))
 	try(t, s.SaveResult(result(0)))
 	killed, g := ghost(2, 0), ghost(0, 1)
-	try(t, s.Intend([]*runner.Ghost{killed, ghost(0, 0), g}))
+	try(t, s.Intend([]*runner.Ghost{killed, ghost(0, 7), g}))
 	try(t, s.Note(g, exchange(g, 0)))
 	try(t, s.Note(g, exchange(g, 1)))
 	var got []string
@@ -308,7 +309,7 @@ func TestEntries(t *testing.T) {
 		try(t, json.Unmarshal(e.Ghost, &ids))
 		got = append(got, fmt.Sprintf("ghost %s %d", ids.Key[31:], len(probes)))
 	}
-	if want := []string{"run 000", "ghost 000-w0 0", "ghost 000-w1 2", "run 001", "ghost 002-w0 0"}; !slices.Equal(got, want) {
+	if want := []string{"run 000", "ghost 000-w7 0", "ghost 000-w1 2", "run 001", "ghost 002-w0 0"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for which, want := range map[string]Runs{"a": {Since: result(1).Started}, "b": {ID: killed.Run}, "c": {Scenario: "fail-if-exists", ID: killed.Run}} {

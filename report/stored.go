@@ -1,0 +1,100 @@
+package report
+
+import (
+	"time"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// RunColumns are those of a row of RunRow.
+func RunColumns() []Column {
+	var columns []Column
+	for _, name := range []string{"run", "started", "elapsed_ns", "scenario", "target", "kind", "simulated", "server", "tool", "go", "verdict",
+		"interrupted", "requests", "rounds", "contended_rounds", "violated_rounds", "winners_min", "winners_max", "won_p50_ns", "lost_p50_ns",
+		"throttled", "labels"} {
+		columns = append(columns, Column{Head: name, Name: name})
+	}
+	return columns
+}
+
+// RunRow is a result in a row: its figures that tell most.
+func RunRow(r Result) []any {
+	won, lost := r.median("won"), r.median("lost")
+	return []any{r.Run, r.Started, r.Elapsed, r.Scenario, r.Target.URL, r.Target.Kind, r.Target.Simulated, r.Target.Server, r.Tool.Version,
+		r.Tool.Go, string(r.Verdict.Status), r.Interrupted, r.Requests, r.Rounds, r.Contention.ContendedRounds, r.Verdict.ViolatedRounds,
+		r.Winners.Min, r.Winners.Max, known(won), known(lost), r.counted(string(targets.Throttled)), r.Labels}
+}
+
+// known is a duration as a cell.
+func known(d *time.Duration) any {
+	if d == nil {
+		return nil
+	}
+	return *d
+}
+
+// median is that of the round trips of the contenders with an outcome of their
+// last write.
+func (r Result) median(outcome string) *time.Duration {
+	for _, l := range r.Latency {
+		if l.Outcome == outcome && l.At == string(targets.Write) && l.Where == "" {
+			return l.P50
+		}
+	}
+	return nil
+}
+
+func (r Result) counted(outcome string) int {
+	n := 0
+	for _, o := range r.Outcomes {
+		if o.Outcome == outcome {
+			n += o.Count
+		}
+	}
+	return n
+}
+
+// GhostColumns are those of the rows of GhostRows.
+func GhostColumns() []Column {
+	return []Column{{"key", "key"}, {"", "run"}, {"arm", "arm"}, {"", "target"}, {"state", "state"}, {"", "open"}, {"", "why"},
+		{"run started UTC", "run_started"}, {"TTL", "ttl_ns"}, {"", "granted_ns"}, {"expiry UTC", "expiry"},
+		{"last blocked", ""}, {"", "last_blocked_ns"}, {"first free", ""}, {"", "first_free_ns"}, {"", "last_shown_ns"}, {"", "first_gone_ns"},
+		{"next due UTC", "next_due"}, {"", "probes"}, {"", "unanswered"}}
+}
+
+// GhostRows are those keys of a run that are wanted, a row each. Ages are after
+// the expiry, for which all keys of the run are looked at.
+func GhostRows(ghosts []*runner.Ghost, wanted func(*runner.Ghost) bool) [][]any {
+	judge := scenarios.NewGhostJudge(ghosts[0].Run)
+	judge.Watching(ghosts)
+	var rows [][]any
+	for i, k := range judge.Conclude(scenarios.GhostEnd{}).Detail.Ghosts.Keys {
+		g := ghosts[i]
+		if !wanted(g) {
+			continue
+		}
+		var due time.Time
+		if !g.Closed {
+			due = g.Epoch.Add(g.Due)
+		}
+		coarse := func(d *time.Duration) any {
+			if d == nil {
+				return nil
+			}
+			return scenarios.Coarse(*d)
+		}
+		rows = append(rows, []any{g.Key, g.Run, g.Arm, g.Target, string(g.State), !g.Closed, g.Why, g.Epoch, g.Terms.TTL, known(granted(g)), k.Expiry,
+			coarse(k.LastBlocked), known(k.LastBlocked), coarse(k.FirstFree), known(k.FirstFree), known(k.LastShown), known(k.FirstGone),
+			due, g.Probes, g.Unanswered})
+	}
+	return rows
+}
+
+func granted(g *runner.Ghost) *time.Duration {
+	if g.Granted == 0 {
+		return nil
+	}
+	return &g.Granted
+}

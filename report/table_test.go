@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+)
+
+func aTable() Table {
+	at := time.Date(2026, 11, 30, 3, 0, 0, 5, time.UTC)
+	return Table{Name: "things", Title: "2 things", Notes: []string{"a note"}, Also: map[string]any{"schema": "x/1"},
+		Columns: []Column{{"key", "key"}, {"number", "n"}, {"for people", ""}, {"", "for_machines"}, {"at", "at"}, {"took", "took_ns"}, {"labels", "labels"}, {"yes", "yes"}},
+		Rows: [][]any{
+			{"a|b\x1b[31m", 7, "p", "m", at, 1500 * time.Millisecond, map[string]string{"b": "2", "a": "1"}, true},
+			{"", 1234, "q", nil, time.Time{}, nil, map[string]string(nil), false},
+		}}
+}
+
+func written(t *testing.T, format string, screen Screen) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteAll([]Output{{Format: format}}, aTable(), &b, screen); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTableFormats(t *testing.T) {
+	for format, want := range map[string]string{
+		"table": "2 things\n\n" +
+			" key         │ number │ for people │ at                  │ took │ labels   │ yes\n" +
+			"─────────────┼────────┼────────────┼─────────────────────┼──────┼──────────┼─────\n" +
+			" a|b\\x1b[31m │      7 │ p          │ 2026-11-30 03:00:00 │ 1.5s │ a=1, b=2 │ yes\n" +
+			" –           │   1234 │ q          │ –                   │    – │ –        │ no\na note\n",
+		"csv": "key,n,for_machines,at,took_ns,labels,yes\n" +
+			"a|b\x1b[31m,7,m,2026-11-30T03:00:00.000000005Z,1500000000,a=1;b=2,true\n,1234,,,,,false\n",
+		"jira":  "h3. 2 things\n\n||key||number||for people||at||took||labels||yes||\n|a¦b\\\\x1b\\[31m|7|p|2026-11-30 03:00:00|1.5s|a=1, b=2|yes|\n",
+		"quiet": "a|b\\x1b[31m\n–\n",
+	} {
+		if got := written(t, format, Screen{}); got != want && (format != "jira" || !strings.HasPrefix(got, want)) {
+			t.Errorf("%s:\n%s\nwant:\n%s", format, got, want)
+		}
+	}
+	if got := written(t, "markdown", Screen{}); !strings.Contains(got, `| a\|b\\x1b\[31m`) || !strings.Contains(got, "- a note\n") {
+		t.Errorf("markdown:\n%s", got)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(written(t, "json", Screen{})), &got); err != nil {
+		t.Fatal(err)
+	}
+	things, _ := got["things"].([]any)
+	first, second := things[0].(map[string]any), things[1].(map[string]any)
+	if len(things) != 2 || got["schema"] != "x/1" || first["key"] != "a|b\x1b[31m" || first["took_ns"] != 1.5e9 || first["at"] != "2026-11-30T03:00:00.000000005Z" ||
+		second["at"] != nil || second["took_ns"] != nil || len(first) != 7 {
+		t.Errorf("json: %v", got)
+	}
+}
+
+// A row is a line where the width is not known, and keeps to it where it is.
+func TestTableWidth(t *testing.T) {
+	widest := func(text string) int {
+		n := 0
+		for line := range strings.Lines(text) {
+			n = max(n, len([]rune(strings.TrimRight(line, "\n"))))
+		}
+		return n
+	}
+	if n := widest(written(t, "table", Screen{Width: 70})); n > 70 {
+		t.Errorf("a line has %d columns of 70", n)
+	}
+	wide := aTable()
+	wide.Rows[0][2] = strings.Repeat("word ", 40)
+	var b bytes.Buffer
+	if err := WriteAll([]Output{{Format: "table"}}, wide, &b, Screen{}); err != nil || strings.Count(b.String(), "\n") != 7 {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+func TestStreamCSVStopsAtAnError(t *testing.T) {
+	broken := errors.New("broken")
+	var rows iter.Seq2[[]any, error] = func(yield func([]any, error) bool) {
+		_ = yield([]any{"a"}, nil) && yield(nil, broken)
+	}
+	var b bytes.Buffer
+	if err := StreamCSV(&b, []Column{{"k", "k"}}, rows); !errors.Is(err, broken) || b.String() != "k\na\n" {
+		t.Errorf("%v: %q", err, b.String())
+	}
+}
