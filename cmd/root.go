@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,14 +116,15 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 	for _, s := range scenarios.All() {
 		root.AddCommand(newScenario(c, s))
 	}
-	root.AddCommand(newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c))
+	root.AddCommand(newRun(c), newNightly(c), newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c))
 	root.SetHelpCommandGroupID("other")
 	return root
 }
 
 // fromEnvironment gives every flag that was not set its twin in the environment:
 // CONTEND_ and the flag's name in capitals; repeatable ones hold a value a line.
-func fromEnvironment(flags *pflag.FlagSet) error {
+// Those in except are left alone.
+func fromEnvironment(flags *pflag.FlagSet, except ...string) error {
 	var wrong []error
 	given := make(map[string]bool)
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
@@ -132,7 +134,7 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		// A flag goes before the environment, also where another flag excludes it.
 		excluded := f.Name == "output" && given["quiet"] || f.Name == "quiet" && given["output"] ||
 			f.Name == "rounds" && given["duration"] || f.Name == "duration" && given["rounds"]
-		if f.Changed || !set || f.Name == "help" || excluded {
+		if f.Changed || !set || f.Name == "help" || excluded || slices.Contains(except, f.Name) {
 			return
 		}
 		values := []string{value}

@@ -185,11 +185,11 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	var runs watchRuns
 	if own != nil {
 		plan.Part = fmt.Sprint(time.Now().Unix())
-		free, err := with.kept.Guard("watch-" + own.front.Run)
+		release, err := guardWatch(with.kept, l.id)
 		if err != nil {
 			return report.Result{}, &cannotRun{err}
 		}
-		defer free.Close()
+		defer release()
 	}
 	w, err := runner.OpenWatch(ctx, l.target, plan)
 	if err != nil {
@@ -204,11 +204,11 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 			return report.Result{}, err
 		}
 		if with.kept != nil {
-			free, err := with.kept.Guard("watch-" + l.id)
+			release, err := guardWatch(with.kept, l.id)
 			if err != nil {
 				return report.Result{}, &cannotRun{err}
 			}
-			defer free.Close()
+			defer release()
 			if err := with.kept.SaveResult(report.Begun(front)); err != nil {
 				return report.Result{}, &cannotRun{err}
 			}

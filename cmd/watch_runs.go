@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	"contend/report"
@@ -115,4 +116,16 @@ func (w *watchRun) open() (n int) {
 		}
 	}
 	return n
+}
+
+// guardWatch lets one process at a time ask about the keys of a run.
+func guardWatch(kept *store.Store, run string) (release func(), err error) {
+	guard, err := kept.Guard("watch-" + run)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		guard.Close()
+		os.Remove(kept.File() + "-watch-" + run + ".lock")
+	}, nil
 }

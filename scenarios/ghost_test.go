@@ -504,6 +504,36 @@ func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
 	}
 }
 
+// Keys of an earlier run are asked a single time each, whatever is due, with what
+// follows from the reply; and then no more.
+func TestOnceAsksOnce(t *testing.T) {
+	for _, at := range []time.Duration{1500 * time.Millisecond, 3 * time.Second, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := ghostCase{cancel: at, options: func(s *scenarios.TTLGhost) { s.Watch = time.Minute }}.on(t, target)
+			before := make(map[string]int)
+			for _, g := range first.ghosts {
+				scenarios.TakeUp(g)
+				before[g.Key] = g.Probes
+			}
+			began := time.Now()
+			w := ghostCase{taken: first.ghosts, plan: func(p *runner.WatchPlan) { p.Part, p.Once = "2", true }}.on(t, target)
+			for _, g := range w.ghosts {
+				// A refusal is in doubt and is settled by a read; a key that has gone is written.
+				if n := g.Probes - before[g.Key]; n > 3 || n == 0 && !g.Closed {
+					t.Errorf("cut at %s: %s was asked %d times", at, g.Key, n)
+				}
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("cut at %s: it took %s", at, took)
+			}
+		})
+	}
+}
+
 // Without --keep nothing is left in a store that does not die with the process.
 func TestWatchRemovesItsKeys(t *testing.T) {
 	for _, keep := range []bool{false, true} {

@@ -377,13 +377,14 @@ func over(g *runner.Ghost, e *runner.Exchange) bool {
 	if g.Probes == 0 {
 		return false
 	}
+	if g.Arm == OnceArm {
+		return g.LastBlocked == nil || e.Op.Kind == targets.Read
+	}
 	_, latest := expiry(g)
 	all := ages(g)
 	switch {
 	case g.Asked-latest < all[len(all)-1]:
 		return false
-	case g.Arm == OnceArm:
-		return g.LastBlocked == nil || e.Op.Kind == targets.Read
 	case g.Arm == ReadArm:
 		return e.Op.Kind == targets.Write
 	default:

@@ -1,0 +1,313 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"contend/cmd/suite"
+	"contend/report"
+	"contend/report/store"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// suiteFlags are those of run and nightly.
+type suiteFlags struct {
+	outputs    []string
+	quiet      bool
+	noColour   bool
+	noProgress bool
+	dryRun     bool
+	store      string
+}
+
+func (f *suiteFlags) register(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan of every run and send nothing")
+	fs.StringVar(&f.store, "store", "", "keep the results in this `FILE` (SQLite)")
+	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
+	registerOutputs(fs, &f.outputs, &f.quiet, &f.noColour)
+}
+
+func (f *suiteFlags) silent() bool { return f.quiet || f.noProgress }
+
+// exitOrder is how an exit status of several runs comes about: the first of
+// these that any run has.
+var exitOrder = [...]int{exitViolated, exitInterrupted, exitCannotRun, exitThreshold, exitInconclusive}
+
+func worst(statuses []int) int {
+	for _, status := range exitOrder {
+		if slices.Contains(statuses, status) {
+			return status
+		}
+	}
+	return exitHeld
+}
+
+func newRun(c console) *cobra.Command {
+	var flags suiteFlags
+	cmd := &cobra.Command{
+		Use: "run FILE", Short: "run a suite file: several scenarios, targets and lists of parameters", GroupID: "other",
+		Args: oneFile("run", "name one suite file"),
+		Long: `run runs what a suite file asks for, one after the other, and tells each verdict as it comes, then all in a table;
+the report of a run that did not go as expected stands below it in full. Everything that is wrong with the file is told
+at once, with its line and column, and nothing is sent. examples/suite.yaml is one to begin with.
+
+` + exitHelp + `
+Of several runs the worst counts: violated, could not run, threshold, inconclusive, held.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSuite(cmd.Context(), c, args[0], &flags, commandLine("run "+shellQuote(args[0]), cmd.Flags()))
+		},
+	}
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// oneFile wants exactly one argument.
+func oneFile(name, advice string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s: %s", name, advice)
+		}
+		return nil
+	}
+}
+
+// planned is a run of a suite, checked.
+type planned struct {
+	name    string
+	launch  launch
+	command string
+}
+
+// suiteScenarios are what a suite can run: the scenarios and their flags.
+func suiteScenarios() []suite.Scenario {
+	var all []suite.Scenario
+	for _, s := range scenarios.All() {
+		info := s.Info()
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		newLaunch(s).register(fs)
+		one := suite.Scenario{Name: info.Name, Aliases: info.Aliases, Summary: info.Summary}
+		fs.VisitAll(func(f *pflag.Flag) {
+			p := suite.Parameter{Name: f.Name, Type: f.Value.Type(), Usage: f.Usage, Default: f.DefValue}
+			switch f.Name {
+			case "expect-verdict":
+				p.Values = []string{string(scenarios.Held), string(scenarios.Violated)}
+			case "release":
+				p.Values = []string{"auto", "gate"}
+			case "rounds":
+				p.Excludes = []string{"duration"}
+			case "duration":
+				p.Excludes = []string{"rounds"}
+			}
+			one.Parameters = append(one.Parameters, p)
+		})
+		all = append(all, one)
+	}
+	return all
+}
+
+// plan sets a scenario's flags as the suite has them, and checks them.
+func plan(run suite.Run) (planned, error) {
+	l := newLaunch(scenarios.Find(run.Scenario))
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	l.register(fs)
+	// The environment goes before the file, for what a file can set.
+	if err := fromEnvironment(fs, append(strings.Fields(suite.GivenToRun), "label")...); err != nil {
+		return planned{}, err
+	}
+	for _, a := range run.Arguments {
+		if fs.Changed(a.Name) {
+			continue
+		}
+		for _, value := range a.Values {
+			if err := fs.Set(a.Name, value); err != nil {
+				return planned{}, fmt.Errorf("--%s %q: %w", a.Name, value, err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(run.Labels)) {
+		if err := fs.Set("label", name+"="+run.Labels[name]); err != nil {
+			return planned{}, err
+		}
+	}
+	return planned{run.Name, l, commandLine(run.Scenario, fs)}, l.check(fs)
+}
+
+// check plans a run and opens its target, which sends nothing.
+func check(run suite.Run) error {
+	p, err := plan(run)
+	if err == nil {
+		if err = p.launch.ready(nil, p.command); err == nil {
+			p.launch.close()
+		}
+	}
+	var usage *targets.UsageError
+	if errors.As(err, &usage) {
+		return fmt.Errorf("--target: %w", err)
+	}
+	return err
+}
+
+// readSuite reads a suite file; everything that is wrong with it is told.
+func readSuite(file string) ([]planned, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w; name a suite file", err)
+	}
+	s, err := suite.Read(file, text, suiteScenarios(), os.LookupEnv, check)
+	if err != nil {
+		return nil, err
+	}
+	var all []planned
+	for _, run := range s.Runs {
+		p, err := plan(run)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// runSuite runs a suite file and reports.
+func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, command string) error {
+	outputs, err := outputsOf(flags.outputs, flags.quiet)
+	if err != nil {
+		return err
+	}
+	runs, err := readSuite(file)
+	if err != nil {
+		return err
+	}
+	if flags.dryRun {
+		return printPlans(c.out, runs)
+	}
+	var kept *store.Store
+	if flags.store != "" {
+		if kept, err = store.Open(flags.store); err != nil {
+			return err
+		}
+		defer kept.Close()
+	}
+	s := report.Suite{Schema: report.SuiteSchema, Command: command, Tool: tool(), File: file, Started: time.Now().UTC()}
+	for _, p := range runs {
+		if ctx.Err() != nil {
+			break
+		}
+		s.Runs = append(s.Runs, p.run(ctx, c, equipment{kept: kept, silent: flags.silent()}))
+		tellRun(c, outputs, &s.Runs[len(s.Runs)-1])
+	}
+	return concludeSuite(ctx, c, &s, outputs, flags.noColour)
+}
+
+// printPlans is --dry-run.
+func printPlans(w io.Writer, runs []planned) error {
+	for i, p := range runs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s\n", p.name)
+		if err := p.launch.ready(nil, p.command); err != nil {
+			return err
+		}
+		err := p.launch.printPlan(w)
+		p.launch.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run makes one run, and keeps its result.
+func (p planned) run(ctx context.Context, c console, with equipment) report.SuiteRun {
+	out := report.SuiteRun{Name: p.name, Exit: exitCannotRun}
+	fail := func(err error) report.SuiteRun {
+		out.Error = err.Error()
+		if ctx.Err() != nil {
+			out.Exit = exitInterrupted
+		}
+		return out
+	}
+	if err := p.launch.ready(with.kept, p.command); err != nil {
+		return fail(err)
+	}
+	defer p.launch.close()
+	if with.record == nil {
+		with.record = &recordFile{}
+	}
+	r, err := p.launch.run(ctx, c, with)
+	if err != nil {
+		return fail(err)
+	}
+	out.Result = &r
+	status, ok := statusOf(r).(exitStatus)
+	if out.Exit = int(status); !ok {
+		out.Exit = exitHeld
+	}
+	if with.kept != nil {
+		if err := with.kept.SaveResult(r); err != nil {
+			fmt.Fprintf(c.err, "contend: the result of %s could not be kept: %v\n", p.name, err)
+			out.Exit = worst([]int{out.Exit, exitCannotRun})
+		}
+	}
+	return out
+}
+
+// tellRun prints the verdict of a run as it ends, where standard output is left
+// to people.
+func tellRun(c console, outputs []report.Output, r *report.SuiteRun) {
+	w := c.err
+	for _, o := range outputs {
+		if o.File == "" && o.Format == "table" {
+			w = c.out
+		}
+		if o.File == "" && o.Format == "quiet" {
+			return
+		}
+	}
+	fmt.Fprintln(w, r.Line())
+}
+
+// concludeSuite reports a suite and gives its exit status.
+func concludeSuite(ctx context.Context, c console, s *report.Suite, outputs []report.Output, noColour bool) error {
+	s.Elapsed, s.Interrupted = time.Since(s.Started), ctx.Err() != nil
+	var statuses []int
+	for _, r := range s.Runs {
+		statuses = append(statuses, r.Exit)
+	}
+	if s.Interrupted {
+		statuses = append(statuses, exitInterrupted)
+	}
+	if s.Night != nil && len(s.Night.Alarms) > 0 {
+		statuses = append(statuses, exitThreshold)
+	}
+	s.Exit = worst(statuses)
+	for _, o := range outputs {
+		if o.File == "" && o.Format == "table" {
+			fmt.Fprintln(c.out)
+		}
+	}
+	err := report.WriteAll(outputs, s, c.out, screenOf(c.out, noColour))
+	if err != nil && s.Exit != exitViolated {
+		return &cannotRun{err}
+	}
+	if err != nil {
+		fmt.Fprintf(c.err, "contend: %v\n", err)
+	}
+	if s.Exit == exitHeld {
+		return nil
+	}
+	return exitStatus(s.Exit)
+}
