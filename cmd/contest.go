@@ -3,10 +3,13 @@ package cmd
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"contend/report"
 	"contend/report/store"
@@ -26,6 +29,29 @@ type contestLaunch struct {
 
 func (l *contestLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *contestLaunch) register(fs *pflag.FlagSet) {
+	l.contestFlags.register(fs, ownFlags(l.scenario))
+}
+
+// ownFlags are those that only this scenario has; nil: none.
+func ownFlags(s scenarios.Scenario) *flag.FlagSet {
+	own, ok := s.(scenarios.Parameterized)
+	if !ok {
+		return nil
+	}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	own.Flags(fs)
+	return fs
+}
+
+func (l *contestLaunch) check(fs *pflag.FlagSet) error {
+	err := l.contestFlags.check(fs)
+	if own, ok := l.scenario.(scenarios.Parameterized); ok {
+		err = errors.Join(own.Check(), err)
+	}
+	return err
+}
+
 func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	l.command = command
 	var err error
@@ -43,7 +69,11 @@ func (l *contestLaunch) ready(_ *store.Store, command string) error {
 }
 
 func (l *contestLaunch) front() report.Front {
-	return l.contestFlags.front(l.scenario, l.plan, l.target.Describe(), l.command)
+	front := l.contestFlags.front(l.scenario, l.plan, l.target.Describe(), l.command)
+	if own, ok := l.scenario.(scenarios.Parameterized); ok {
+		front.Params.SetOptions(own)
+	}
+	return front
 }
 
 func (l *contestLaunch) close() { l.target.Close() }

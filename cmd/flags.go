@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"regexp"
@@ -51,6 +52,7 @@ type commonFlags struct {
 type contestFlags struct {
 	commonFlags
 	contenders    int
+	several       []int // --contenders, where it has more than one number
 	rounds        int
 	duration      time.Duration
 	release       string
@@ -68,9 +70,11 @@ const (
 	defaultPrefix = "contend-"
 )
 
-func (f *contestFlags) register(fs *pflag.FlagSet) {
+func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	f.registerTarget(fs, defaultTarget)
-	fs.IntVarP(&f.contenders, "contenders", "n", 12, "how many are let go at once")
+	fs.AddGoFlagSet(own)
+	f.contenders = 12
+	fs.VarP((*crowd)(f), "contenders", "n", "how many are let go at once; several numbers, as 2,4,8, make a run each")
 	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds, each on a fresh key")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
 	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
@@ -87,6 +91,41 @@ func (f *contestFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back (default: the timeout)")
 	f.registerRest(fs)
 }
+
+// crowd is the flag --contenders: a number, or several.
+type crowd contestFlags
+
+// Set reads numbers with commas between.
+func (c *crowd) Set(text string) error {
+	c.several = nil
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil {
+			return errors.New("needs a whole number, or several with commas between")
+		}
+		c.several = append(c.several, n)
+	}
+	c.contenders = c.several[0]
+	if len(c.several) == 1 {
+		c.several = nil
+	}
+	return nil
+}
+
+// String writes what Set reads.
+func (c *crowd) String() string {
+	if len(c.several) == 0 {
+		return strconv.Itoa(c.contenders)
+	}
+	var parts []string
+	for _, n := range c.several {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Type is that of a single number, which a suite file gives.
+func (c *crowd) Type() string { return "int" }
 
 // registerTarget is the head of a scenario's flags, registerRest their end.
 func (f *commonFlags) registerTarget(fs *pflag.FlagSet, target string) {
@@ -147,8 +186,10 @@ func (r *refusals) refuse(bad bool, format string, a ...any) {
 func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	f.settleGiven = fs.Changed("settle")
 	wrong := refusals{}
-	wrong.refuse(f.contenders < 1, "--contenders %d: at least 1 must contend", f.contenders)
-	wrong.refuse(f.contenders > 100_000, "--contenders %d: more than 100000 do not fit one machine", f.contenders)
+	for _, n := range append([]int{f.contenders}, f.several...) {
+		wrong.refuse(n < 1, "--contenders %d: at least 1 must contend", n)
+		wrong.refuse(n > 100_000, "--contenders %d: more than 100000 do not fit one machine", n)
+	}
 	wrong.refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
 	wrong.refuse(fs.Changed("duration") && f.duration <= 0, "--duration %s: must be above 0", f.duration)
 	wrong.refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")

@@ -200,15 +200,69 @@ func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, co
 		}
 		defer kept.Close()
 	}
-	s := report.Suite{Schema: report.SuiteSchema, Command: command, Tool: tool(), File: file, Started: time.Now().UTC()}
+	return runAll(ctx, c, runs, report.Suite{Command: command, File: file}, outputs, equipment{kept: kept, silent: flags.silent()}, flags.noColour)
+}
+
+// runAll makes the runs one after the other and reports.
+func runAll(ctx context.Context, c console, runs []planned, s report.Suite, outputs []report.Output, with equipment, noColour bool) error {
+	s.Schema, s.Tool, s.Started = report.SuiteSchema, tool(), time.Now().UTC()
 	for _, p := range runs {
 		if ctx.Err() != nil {
 			break
 		}
-		s.Runs = append(s.Runs, p.run(ctx, c, equipment{kept: kept, silent: flags.silent()}))
+		s.Runs = append(s.Runs, p.run(ctx, c, with))
 		tellRun(c, outputs, &s.Runs[len(s.Runs)-1])
 	}
-	return concludeSuite(ctx, c, &s, outputs, flags.noColour)
+	return concludeSuite(ctx, c, &s, outputs, noColour)
+}
+
+// startSeveral makes a run for each number of contenders.
+func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag.FlagSet) error {
+	name := l.scenario.Info().Name
+	outputs, err := outputsOf(l.outputs, l.quiet)
+	if err != nil {
+		return err
+	}
+	if l.record != "" {
+		return errors.New("--record: holds one run; give --contenders one number")
+	}
+	var runs []planned
+	for _, n := range l.several {
+		each := newLaunch(scenarios.Find(name))
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		each.register(fs)
+		given.Visit(func(f *pflag.Flag) {
+			values := []string{f.Value.String()}
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
+			}
+			for _, v := range values {
+				err = errors.Join(err, fs.Set(f.Name, v))
+			}
+		})
+		err = errors.Join(err, fs.Set("contenders", fmt.Sprint(n)), each.check(fs))
+		if err != nil {
+			return err
+		}
+		p := planned{fmt.Sprintf("%s -n %d", name, n), each, commandLine(name, fs)}
+		if err := each.ready(nil, p.command); err != nil {
+			return err
+		}
+		each.close()
+		runs = append(runs, p)
+	}
+	if l.dryRun {
+		return printPlans(c.out, runs)
+	}
+	kept, err := openStore(c, &l.commonFlags)
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		defer kept.Close()
+	}
+	return runAll(ctx, c, runs, report.Suite{Command: commandLine(name, given), File: name}, outputs,
+		equipment{kept: kept, silent: l.quiet || l.noProgress}, l.noColour)
 }
 
 // printPlans is --dry-run.

@@ -65,6 +65,9 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 			if err := l.check(cmd.Flags()); err != nil {
 				return err
 			}
+			if contest, ok := l.(*contestLaunch); ok && len(contest.several) > 0 {
+				return startSeveral(cmd.Context(), c, contest, cmd.Flags())
+			}
 			return start(cmd.Context(), c, l, commandLine(info.Name, cmd.Flags()))
 		},
 	}

@@ -42,9 +42,7 @@ func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
 
 func (l *watchLaunch) register(fs *pflag.FlagSet) {
 	l.registerTarget(fs, watchTarget)
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	l.scenario.Flags(own)
-	fs.AddGoFlagSet(own)
+	fs.AddGoFlagSet(ownFlags(l.scenario))
 	fs.BoolVar(&l.resume, "resume", false, "go on with the last watch in the store that did not end")
 	l.registerRest(fs)
 	l.storeByDefault = true
@@ -55,9 +53,7 @@ func (l *watchLaunch) check(fs *pflag.FlagSet) error {
 	l.targetSet, l.storeGiven = fs.Changed("target"), fs.Changed("store")
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.resume {
-		own := flag.NewFlagSet("", flag.ContinueOnError)
-		scenarios.NewTTLGhost().Flags(own)
-		own.VisitAll(func(f *flag.Flag) {
+		ownFlags(scenarios.NewTTLGhost()).VisitAll(func(f *flag.Flag) {
 			if fs.Changed(f.Name) {
 				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", f.Name))
 			}

@@ -30,8 +30,8 @@ func newCounts() *counts {
 	return &counts{byFate: make(map[fateKey]*Outcome), samples: make(map[sampleKey]*samples)}
 }
 
-func (c *counts) add(r *runner.Round) {
-	for _, f := range scenarios.Fates(r) {
+func (c *counts) add(fates []scenarios.Fate) {
+	for _, f := range fates {
 		c.addOutcome(f.Outcome, f.At, f.Last)
 	}
 }

@@ -305,7 +305,7 @@ func TestReplaceFile(t *testing.T) {
 func TestExpectations(t *testing.T) {
 	c := newCounts()
 	add := func(outcome targets.Outcome, took time.Duration) {
-		c.add(&runner.Round{Ops: []runner.Exchange{{Op: targets.Op{Kind: targets.Write}, Reply: targets.Reply{Outcome: outcome}, Return: took}}})
+		c.add(scenarios.FailIfExists{}.Fates(&runner.Round{Ops: []runner.Exchange{{Op: targets.Op{Kind: targets.Write}, Reply: targets.Reply{Outcome: outcome}, Return: took}}}))
 	}
 	for i := range 30 {
 		add(targets.OK, time.Duration(i+1)*time.Millisecond)

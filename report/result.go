@@ -73,6 +73,18 @@ type Params struct {
 // SetOptions notes the scenario's own parameters.
 func (p *Params) SetOptions(options any) { p.Options, _ = json.Marshal(options) }
 
+// options sets the scenario's own parameters.
+func (p *Params) options(s scenarios.Scenario) error {
+	own, ok := s.(scenarios.Parameterized)
+	if !ok || len(p.Options) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(p.Options, own); err != nil {
+		return fmt.Errorf("the parameters of %s cannot be read: %w", s.Info().Name, err)
+	}
+	return own.Check()
+}
+
 // Limit is a number of requests in any span of time.
 type Limit struct {
 	Requests float64       `json:"requests"`
@@ -173,7 +185,7 @@ type Maker struct {
 	counts       *counts
 	expectations []expectation
 	proceed      bool
-	home         targets.Guard // of the scenario's keys
+	raced        scenarios.Contest
 	foreign      error
 }
 
@@ -189,8 +201,11 @@ func NewMaker(front Front) (*Maker, error) {
 	if m.expectations, err = parseExpectations(front.Params.Expect); err != nil {
 		return nil, err
 	}
+	if err := front.Params.options(scenario); err != nil {
+		return nil, err
+	}
 	raced, twin := Raced(scenario, front.Params.Unguarded)
-	m.home = raced.Home()
+	m.raced = raced
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
 		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
 		Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
@@ -230,11 +245,11 @@ func (m *Maker) Foreign() error { return m.foreign }
 
 // Round takes a round into account.
 func (m *Maker) Round(r *runner.Round) {
-	if r.Home != m.home && m.foreign == nil {
+	if r.Home != m.raced.Home() && m.foreign == nil {
 		m.foreign = fmt.Errorf("%w: round %d is not of the scenario %s", runner.ErrNotARecord, r.Number, m.front.Scenario)
 	}
 	m.judge.Round(r)
-	m.counts.add(r)
+	m.counts.add(m.raced.Fates(r))
 }
 
 // Late takes a late read into account.

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -19,12 +21,14 @@ type Contender struct {
 	starts  chan start
 	gates   *barriers
 	instant time.Time // before which nothing is to reach the store; zero: now
+	over    context.Context
 	ops     []Exchange
 	writes  int
 }
 
 // start is what a contender needs to know of a round.
 type start struct {
+	over    context.Context // ended: the run is interrupted
 	contest Contest
 	round   *Round
 	gates   *barriers
@@ -36,7 +40,7 @@ type start struct {
 // whole run: a fresh one would grow its stack in the middle of the race.
 func (c *Contender) contend() {
 	for s := range c.starts {
-		c.Round, c.gates, c.ops, c.writes = s.round, s.gates, c.ops[:0], 0
+		c.Round, c.gates, c.ops, c.writes, c.over = s.round, s.gates, c.ops[:0], 0, s.over
 		c.run.ready <- struct{}{}
 		<-s.gate
 		c.instant = *s.instant
@@ -51,20 +55,47 @@ func (c *Contender) contend() {
 
 // Read asks for the round's key.
 func (c *Contender) Read() *targets.Reply {
-	return c.do(targets.Op{Kind: targets.Read, Key: c.Round.Key, Home: c.Round.Home})
+	return c.Do(targets.Op{Kind: targets.Read, Key: c.Round.Key, Home: c.Round.Home})
 }
 
 // Write stores a record with a token of its own and the given version.
 func (c *Contender) Write(version int64, cond targets.Condition) *targets.Reply {
-	c.writes++
-	return c.do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: cond,
-		Value: targets.Record{Token: Token(c.Round.Key, c.Number, c.writes), Version: version,
-			UpdatedAt: time.Now().UTC(), Body: c.run.body}})
+	record := c.Record()
+	record.Version = version
+	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: cond, Value: record})
 }
 
-// do sends one op under the run's timeout and writes it down. The reply stays
-// valid until the round ends.
-func (c *Contender) do(op targets.Op) *targets.Reply {
+// Record is one to be written: with a token of its own, our time, and the run's
+// body.
+func (c *Contender) Record() targets.Record {
+	c.writes++
+	return targets.Record{Token: Token(c.Round.Key, c.Number, c.writes), UpdatedAt: time.Now().UTC(), Body: c.run.body}
+}
+
+// Sleep waits; it gives false, at once, where the run is interrupted: the
+// contender is then to leave the round.
+func (c *Contender) Sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.over.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Over tells whether the run is interrupted.
+func (c *Contender) Over() bool { return c.over.Err() != nil }
+
+// Random is the contender's own source of chance in this round.
+func (c *Contender) Random() *rand.Rand {
+	return rand.New(rand.NewPCG(c.run.plan.Seed+uint64(c.Round.Number), uint64(c.Number)))
+}
+
+// Do sends one op under the run's timeout and writes it down. The reply stays
+// valid until the contender's next one.
+func (c *Contender) Do(op targets.Op) *targets.Reply {
 	op.NotBefore = c.instant
 	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
 	e := &c.ops[len(c.ops)-1]

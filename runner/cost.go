@@ -20,9 +20,10 @@ func (c Cost) Total() int { return c.WarmUp + c.Controls + c.Rounds*c.EachRound 
 // Cost counts, on a target that describes itself so.
 func (p Plan) Cost(d targets.Description) Cost {
 	each := func(contest Contest) int {
-		return len(contest.Seeds("")) + p.Contenders*contest.Requests() + 1
+		return len(contest.Seeds("")) + p.Contenders*contest.Requests() + len(places(contest, ""))
 	}
-	c := Cost{WarmUp: warmUp(d.WarmUp, p.Contenders+ownSessions), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds, Keys: p.Rounds}
+	keys := len(places(p.Race, ""))
+	c := Cost{WarmUp: warmUp(d.WarmUp, p.Contenders+ownSessions), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds * keys, Keys: p.Rounds * keys}
 	if !p.SkipControls {
 		c.Controls = 1 + p.Contenders
 		c.Keys++
@@ -32,7 +33,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 		}
 		if p.Twin != nil {
 			c.Controls += p.ControlRounds * each(p.Twin)
-			c.Keys += p.ControlRounds
+			c.Keys += p.ControlRounds * len(places(p.Twin, ""))
 		}
 	}
 	// A volatile target forgets by itself.

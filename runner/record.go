@@ -256,7 +256,7 @@ func (p *replay) show(line *recordLine) error {
 		if err := line.Late.Read.check(); err != nil {
 			return err
 		}
-		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.HasSuffix(op.Key, fmt.Sprintf("-r%d", line.Late.Round)) {
+		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.Contains(op.Key+"-", fmt.Sprintf("-r%d-", line.Late.Round)) {
 			return fmt.Errorf("a late read of round %d that is a %s of %q", line.Late.Round, op.Kind, op.Key)
 		}
 		p.Observer.Late(line.Late.Round, line.Late.Read)
@@ -322,7 +322,7 @@ func (r *Round) check(contenders int) error {
 			if err := part[i].check(); err != nil {
 				return err
 			}
-			if part[i].Op.Key != r.Key {
+			if key := part[i].Op.Key; key != r.Key && !strings.HasPrefix(key, r.Key+"-") {
 				return fmt.Errorf("a request for the key %q of another", part[i].Op.Key)
 			}
 		}

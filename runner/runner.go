@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,40 @@ type Contest interface {
 	Contend(c *Contender)
 	// Requests is how many requests a contender sends at most.
 	Requests() int
+}
+
+// Place is a key, and where it is kept.
+type Place struct {
+	Key  string
+	Home targets.Guard
+}
+
+// ManyKeyed contests work on more keys than the round's own.
+type ManyKeyed interface {
+	// Others gives the other keys of a round; each begins with the round's own and
+	// a hyphen.
+	Others(key string) []Place
+}
+
+// Timed contests begin their rounds at instants of their choice.
+type Timed interface {
+	// Begin gives the instant, from now on, at which a round is to be seeded.
+	Begin(now time.Time) time.Time
+}
+
+// Expiring contests give keys a time to live.
+type Expiring interface {
+	// Expires tells whether they do.
+	Expires() bool
+}
+
+// places are all keys of a round of the contest, its own first.
+func places(contest Contest, key string) []Place {
+	all := []Place{{key, contest.Home()}}
+	if many, ok := contest.(ManyKeyed); ok {
+		all = append(all, many.Others(key)...)
+	}
+	return all
 }
 
 // Plan says what a run does.
@@ -110,7 +145,15 @@ func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error
 	r := &Runner{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan,
 		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
 	r.body = body(r.random, plan.ValueSize)
-	needs := targets.Needs{Guards: []targets.Guard{plan.Race.Home()}, Sessions: plan.Contenders + ownSessions}
+	needs := targets.Needs{Sessions: plan.Contenders + ownSessions}
+	for _, at := range places(plan.Race, "") {
+		if !slices.Contains(needs.Guards, at.Home) {
+			needs.Guards = append(needs.Guards, at.Home)
+		}
+	}
+	if expiring, ok := plan.Race.(Expiring); ok {
+		needs.TTL = expiring.Expires()
+	}
 	if err := r.prepare(ctx, needs); err != nil {
 		return nil, err
 	}
@@ -304,6 +347,15 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 	if r.lead > 0 {
 		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
 	}
+	if timed, ok := contest.(Timed); ok {
+		wait := time.NewTimer(time.Until(timed.Begin(time.Now())))
+		defer wait.Stop()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-wait.C:
+		}
+	}
 	seeds := contest.Seeds(round.Key)
 	for _, op := range seeds {
 		if ctx.Err() != nil {
@@ -315,8 +367,8 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		if r.budget.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
 			return false
 		}
-		r.release(contest, round)
-		r.readBack(round)
+		r.release(ctx, contest, round)
+		r.readBack(round, places(contest, round.Key))
 		r.mend()
 	}
 	if round.Served() {
@@ -331,9 +383,9 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 // release lets all contenders go at one moment and gathers what they wrote
 // down. They wait at a closed channel; the order in which they are woken is
 // drawn anew each round.
-func (r *Runner) release(contest Contest, round *Round) {
+func (r *Runner) release(ctx context.Context, contest Contest, round *Round) {
 	n := len(r.contenders)
-	start := start{contest: contest, round: round, gates: &barriers{active: n, lead: r.lead}, gate: make(chan struct{}), instant: new(time.Time)}
+	start := start{over: ctx, contest: contest, round: round, gates: &barriers{active: n, lead: r.lead}, gate: make(chan struct{}), instant: new(time.Time)}
 	r.random.Shuffle(n, func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
 	for _, i := range r.order {
 		r.contenders[i].starts <- start
@@ -359,16 +411,22 @@ func (r *Runner) release(contest Contest, round *Round) {
 // repeated.
 const readAttempts = 3
 
-// readBack reads the final state: once, or twice after the settling time where
-// an outcome is unknown.
-func (r *Runner) readBack(round *Round) {
+// readBack reads the final state of every key: once, or twice after the settling
+// time where an outcome is unknown.
+func (r *Runner) readBack(round *Round, places []Place) {
 	reads := 1
 	if round.Unsettled() {
 		time.Sleep(r.plan.Settle)
 		reads = 2
 	}
+	for _, at := range places {
+		r.readPlace(round, at, reads)
+	}
+}
+
+func (r *Runner) readPlace(round *Round, at Place, reads int) {
 	for failed := 0; reads > 0 && failed < readAttempts; {
-		e := r.ownDo(0, Own, targets.Op{Kind: targets.Read, Key: round.Key, Home: round.Home})
+		e := r.ownDo(0, Own, targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home})
 		round.Reads = append(round.Reads, e)
 		if e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing {
 			reads--
@@ -443,9 +501,11 @@ func (r *Runner) lateReads() {
 	if r.summary.Stopped != nil {
 		r.mend()
 	}
-	r.each(rounds, deadline, func(i int) targets.Op {
-		return targets.Op{Kind: targets.Read, Key: r.raceKey(number(i)), Home: r.plan.Race.Home()}
-	}, func(i int, e *Exchange) { r.observer.Late(number(i), e) })
+	keys := len(places(r.plan.Race, ""))
+	r.each(rounds*keys, deadline, func(i int) targets.Op {
+		at := places(r.plan.Race, r.raceKey(number(i/keys)))[i%keys]
+		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
+	}, func(i int, e *Exchange) { r.observer.Late(number(i/keys), e) })
 }
 
 // afterInterrupt is how long an interrupted run still reads keys.
@@ -475,28 +535,28 @@ func (r *Runner) clean() error {
 	if r.target.Describe().Volatile {
 		return nil
 	}
-	type place struct {
-		key  string
-		home targets.Guard
-	}
 	home := r.plan.Race.Home()
-	var fixed []place
+	var fixed []Place
 	if !r.plan.SkipControls {
-		fixed = append(fixed, place{r.key("n"), home})
+		fixed = append(fixed, Place{r.key("n"), home})
 	}
 	if !r.plan.SkipControls && !r.plan.Unguarded {
-		fixed = append(fixed, place{r.key("s-create"), targets.IfAbsent}, place{r.key("s-cas"), targets.IfVersion})
+		fixed = append(fixed, Place{r.key("s-create"), targets.IfAbsent}, Place{r.key("s-cas"), targets.IfVersion})
 	}
 	for n := 1; n <= r.twins; n++ {
-		fixed = append(fixed, place{r.twinKey(n), home})
+		fixed = append(fixed, places(r.plan.Twin, r.twinKey(n))...)
 	}
+	keys := len(places(r.plan.Race, ""))
 	var failed error
-	r.each(len(fixed)+r.races, time.Time{}, func(i int) targets.Op {
-		at := place{r.raceKey(i - len(fixed) + 1), home}
+	r.each(len(fixed)+r.races*keys, time.Time{}, func(i int) targets.Op {
+		var at Place
 		if i < len(fixed) {
 			at = fixed[i]
+		} else {
+			i -= len(fixed)
+			at = places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
 		}
-		return targets.Op{Kind: targets.Delete, Key: at.key, Home: at.home}
+		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
 	}, func(_ int, e *Exchange) {
 		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported && failed == nil {
 			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))

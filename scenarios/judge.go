@@ -220,7 +220,7 @@ func statusText(status int) string {
 // Late adds a late read to its round's finding.
 func (j *Judge) Late(round int, read *runner.Exchange) {
 	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
-		j.findings[i].readLate(read)
+		j.terms.Scenario.readLate(j.findings[i], read)
 	}
 	j.unmappedReads += j.noteUnmapped(&read.Reply)
 }
@@ -270,7 +270,7 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	}
 	out.Contention = j.contention(t.contended)
 	out.Contention.Uncounted = t.uncounted()
-	out.Detail = j.detail()
+	out.Detail = j.terms.Scenario.detail(j.findings)
 	out.Verdict = j.verdict(&t, stopped)
 	return out
 }
@@ -348,11 +348,6 @@ type reason struct{ why, mend string }
 // uncontended says why a round does not count; the zero reason where it does.
 func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 	e := &f.Evidence
-	n, needed := float64(e.Contenders), terms.Thresholds
-	closer := "choose another --contenders, or a longer --duration: from here they cannot all be let go together for so fast a store"
-	if terms.Stagger > 0 {
-		closer = "lower --stagger"
-	}
 	switch {
 	case f.Unseeded:
 		return reason{"could not be seeded", ""}
@@ -366,10 +361,24 @@ func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 		return reason{"had a read-back that contradicts the late read", ""}
 	case e.Contenders < 2:
 		return reason{"had a single contender", "raise --contenders"}
-	case float64(e.Troubled-r.Settled) > needed.Troubled*n:
+	case float64(e.Troubled-r.Settled) > terms.Thresholds.Troubled*float64(e.Contenders):
 		return e.trouble()
 	case r.Unsettled > 0 && !terms.countsAll():
 		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}
+	default:
+		return terms.Scenario.contested(f, r, terms)
+	}
+}
+
+// contested wants most of the others' writes under way during the winner's.
+func (oneWinner) contested(f *Finding, _ *Ruling, terms Terms) reason {
+	e := &f.Evidence
+	n, needed := float64(e.Contenders), terms.Thresholds
+	closer := "choose another --contenders, or a longer --duration: from here they cannot all be let go together for so fast a store"
+	if terms.Stagger > 0 {
+		closer = "lower --stagger"
+	}
+	switch {
 	case e.Untold:
 		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
 	case e.WinnerOverlap < 0:
@@ -436,10 +445,10 @@ func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration 
 
 // detail tells the winner's place in the order of sending: a store that always
 // serves the first request sent was hardly contended for.
-func (j *Judge) detail() Detail {
+func (oneWinner) detail(findings []*Finding) Detail {
 	var ranks []int
 	first := 0
-	for _, f := range j.findings {
+	for _, f := range findings {
 		if rank := f.Evidence.WinnerRank; rank > 0 {
 			ranks = append(ranks, rank)
 			if rank == 1 {

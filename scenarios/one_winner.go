@@ -124,6 +124,9 @@ func (s startState) seen(reply *targets.Reply) actKind {
 	}
 }
 
+// Fates gives what became of every contender, by its last request.
+func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
+
 // Rule says what a finding, with its late read, means.
 func (oneWinner) Rule(f *Finding) Ruling {
 	acts := f.acts
@@ -306,7 +309,7 @@ func (a *act) witness() Witness {
 
 // readLate takes a late read into account. One that shows what the read-back
 // showed of a contender's record adds nothing, and is not kept.
-func (f *Finding) readLate(e *runner.Exchange) {
+func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
 	a, ok := f.state.actOf(e)
 	if !ok {
 		return

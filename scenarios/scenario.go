@@ -46,8 +46,17 @@ type Contest interface {
 	Twin() Contest
 	// Judge keeps of a round what its ruling needs.
 	Judge(r *runner.Round) Finding
-	// Rule says what a finding, with its late read, means.
+	// Rule says what a finding, with its late reads, means.
 	Rule(f *Finding) Ruling
+	// Fates gives what became of every contender of a round, in order.
+	Fates(r *runner.Round) []Fate
+	// readLate adds a read at the end of the run to the finding.
+	readLate(f *Finding, e *runner.Exchange)
+	// contested says why a round without other trouble is no evidence of a
+	// contest; the zero reason where it is.
+	contested(f *Finding, r *Ruling, t Terms) reason
+	// detail tells what only this scenario has.
+	detail(findings []*Finding) Detail
 }
 
 // All lists the scenarios: each gets its subcommand, its flags and its place in
@@ -93,6 +102,7 @@ type Finding struct {
 	late     *act // nil: not read late, or as the read-back had it
 	readOnce bool // the late read was answered
 	plain    bool // of acts, only the winner is left
+	own      any  // what a scenario with a rule of its own keeps
 }
 
 // Ruling is what became of a round.
@@ -160,8 +170,8 @@ type Fate struct {
 	Last    *runner.Exchange
 }
 
-// Fates gives the fate of every contender of a round, in order.
-func Fates(r *runner.Round) []Fate {
+// lastFates gives the fate of every contender by its last request.
+func lastFates(r *runner.Round) []Fate {
 	var fates []Fate
 	for i := range r.Ops {
 		if i < len(r.Ops)-1 && r.Ops[i+1].Contender == r.Ops[i].Contender {
