@@ -24,7 +24,8 @@ type Contest interface {
 	Seeds(key string) []targets.Op
 	// Contend is run by every contender at once.
 	Contend(c *Contender)
-	// Requests is how many requests a contender sends at most.
+	// Requests is how many requests a contender sends, where it need not try again;
+	// what it sends beyond is paid for before the next round.
 	Requests() int
 }
 
@@ -367,7 +368,10 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		if r.budget.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
 			return false
 		}
-		r.release(ctx, contest, round)
+		sent := r.release(ctx, contest, round)
+		if excess := sent - len(r.contenders)*contest.Requests(); excess > 0 {
+			r.budget.book(excess)
+		}
 		r.readBack(round, places(contest, round.Key))
 		r.mend()
 	}
@@ -382,8 +386,8 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 
 // release lets all contenders go at one moment and gathers what they wrote
 // down. They wait at a closed channel; the order in which they are woken is
-// drawn anew each round.
-func (r *Runner) release(ctx context.Context, contest Contest, round *Round) {
+// drawn anew each round. It gives how many requests they sent.
+func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (sent int) {
 	n := len(r.contenders)
 	start := start{over: ctx, contest: contest, round: round, gates: &barriers{active: n, lead: r.lead}, gate: make(chan struct{}), instant: new(time.Time)}
 	r.random.Shuffle(n, func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
@@ -402,9 +406,11 @@ func (r *Runner) release(ctx context.Context, contest Contest, round *Round) {
 		round.Ops = append(round.Ops, r.contenders[i].ops...)
 	}
 	for i := range round.Ops {
-		r.summary.Requests += int64(round.Ops[i].Reply.Attempts)
+		sent += round.Ops[i].Reply.Attempts
 		r.last = max(r.last, round.Ops[i].Return)
 	}
+	r.summary.Requests += int64(sent)
+	return sent
 }
 
 // readAttempts of a read-back that fails; a read has no effect and may be
