@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -180,7 +181,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	own := l.taken
 	var runs watchRuns
 	if own != nil {
-		plan.Part = fmt.Sprint(time.Now().Unix())
+		plan.Part = strconv.FormatInt(time.Now().UnixNano(), 36)
 		release, err := guardWatch(with.kept, l.id)
 		if err != nil {
 			return report.Result{}, &cannotRun{err}
