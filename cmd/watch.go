@@ -122,6 +122,11 @@ func (l *watchLaunch) takeUp(kept *store.Store) error {
 			last = max(last, g.Run)
 		}
 	}
+	unconcluded, err := unconcludedWatch(kept, wanted)
+	if err != nil {
+		return err
+	}
+	last = max(last, unconcluded)
 	switch {
 	case last == "" && len(open) > 0:
 		return errVolatile(open[0].Target)

@@ -60,6 +60,8 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 		}
 		scenarios.TakeUp(g)
 	}
+	// A process that was killed has told nothing but what it noted.
+	w.before = max(w.before, r.Requests)
 	return w, nil
 }
 
