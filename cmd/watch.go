@@ -218,6 +218,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	} else {
 		taken = own.ghosts
 	}
+	own.own = true
 	runs = append(watchRuns{own}, with.earlier...)
 	for _, run := range with.earlier {
 		taken = append(taken, run.ghosts...)
@@ -295,7 +296,7 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
 	}
 	if recorder != nil {
-		end := endOf(summary)
+		end := runs[0].end(summary, summary.Requests)
 		if err := recorder.Finish(end, runs[0].conclude(summary, summary.Requests)); err != nil && with.record.err == nil {
 			with.record.err = err
 		}

@@ -18,6 +18,8 @@ type watchRun struct {
 	front    report.Front
 	ghosts   []*runner.Ghost
 	maker    *report.WatchMaker
+	own      bool          // the watch is made for it, not for another that asks about its keys too
+	loaded   bool          // an earlier process began it
 	before   int64         // requests of earlier processes
 	requests int64         // about its keys, of this process
 	last     report.Result // as concluded last
@@ -50,19 +52,42 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.before = r.Requests
+	w.loaded = true
 	for _, g := range ghosts {
 		for e, err := range kept.Probes(g) {
 			if err != nil {
 				return nil, err
 			}
 			w.maker.Asked(g, e)
+			w.before += int64(e.Reply.Attempts)
 		}
 		scenarios.TakeUp(g)
 	}
 	// A process that was killed has told nothing but what it noted.
 	w.before = max(w.before, r.Requests)
 	return w, nil
+}
+
+// unconcludedWatch is the last run whose process was killed when nothing was left
+// to ask about its keys, and before they were removed and the result was kept; "":
+// there is none. target is its masked URL, or empty for all.
+func unconcludedWatch(kept *store.Store, target string) (last string, err error) {
+	for r, err := range kept.Runs(store.Runs{Scenario: scenarios.NewTTLGhost().Info().Name}) {
+		if err != nil {
+			return "", err
+		}
+		if !r.Interrupted || target != "" && r.Target != target || isVolatile(r.Target) {
+			continue
+		}
+		for _, err := range kept.Ghosts(store.Ghosts{Run: r.ID}) {
+			if err != nil {
+				return "", err
+			}
+			last = max(last, r.ID)
+			break
+		}
+	}
+	return last, nil
 }
 
 // parameters are those that the run was started with.
@@ -73,17 +98,26 @@ func (w *watchRun) parameters(s *scenarios.TTLGhost) error {
 	return s.Check()
 }
 
-// conclude gives the result of the run after a watch that sent so many requests
-// for it.
-func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result {
+// end is how the run ended with a watch that sent so many requests for it.
+func (w *watchRun) end(s runner.WatchSummary, requests int64) runner.End {
 	end := endOf(s)
 	if w.open() == 0 {
 		// It has come to its end, however the watch did.
-		end.Interrupted, end.Cut, end.Stopped = false, "", ""
+		end.Interrupted, end.Cut = false, ""
+		if !w.own {
+			end.Stopped = ""
+		}
 	}
 	end.Requests = w.before + requests
-	end.Elapsed = max(end.Elapsed, time.Since(w.front.Started))
-	w.last = w.maker.Make(end)
+	if w.loaded {
+		end.Elapsed = time.Since(w.front.Started)
+	}
+	return end
+}
+
+// conclude gives the result of the run after such a watch.
+func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result {
+	w.last = w.maker.Make(w.end(s, requests))
 	return w.last
 }
 
