@@ -192,6 +192,10 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 			return report.Result{}, &cannotRun{err}
 		}
 		defer release()
+		// Who held it until now may have gone on.
+		if own, err = loadWatch(with.kept, l.id); err != nil {
+			return report.Result{}, &cannotRun{err}
+		}
 	}
 	w, err := runner.OpenWatch(ctx, l.target, plan)
 	if err != nil {

@@ -161,7 +161,8 @@ func guardWatch(kept *store.Store, run string) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		guard.Close()
+		// Removed while it is held: nobody can have locked it in between.
 		os.Remove(kept.File() + "-watch-" + run + ".lock")
+		guard.Close()
 	}, nil
 }
