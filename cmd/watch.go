@@ -59,14 +59,27 @@ func (l *watchLaunch) check(fs *pflag.FlagSet) error {
 				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", f.Name))
 			}
 		})
-		if l.storeGiven && l.store == "" {
+		switch file, err := l.storeFile(); {
+		case err != nil:
+			wrong = append(wrong, err)
+		case file == "":
 			wrong = append(wrong, errors.New("--resume needs the --store that the watch was kept in"))
+		case !exists(file):
+			wrong = append(wrong, fmt.Errorf("--resume: there is no store %s with a watch to go on with; name it with --store", file))
 		}
 		if l.targetSet && isVolatile(l.commonFlags.target) {
 			wrong = append(wrong, errVolatile(l.commonFlags.target))
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// storeFile is where results are kept; "": nowhere.
+func (l *watchLaunch) storeFile() (string, error) {
+	if l.storeGiven {
+		return l.store, nil
+	}
+	return store.DefaultFile()
 }
 
 // errVolatile refuses to go on where nothing is left.
@@ -131,7 +144,8 @@ func (l *watchLaunch) takeUp(kept *store.Store) error {
 	case last == "" && len(open) > 0:
 		return errVolatile(open[0].Target)
 	case last == "":
-		return fmt.Errorf("--resume: %s holds no watch%s that has not ended", kept.File(), onTarget(wanted))
+		return fmt.Errorf("--resume: %s holds no watch%s that has not ended; one of sim: ends with its process, and one of `contend sim serve` does not",
+			kept.File(), onTarget(wanted))
 	}
 	if l.taken, err = loadWatch(kept, last); err != nil {
 		return err
@@ -340,7 +354,11 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 	}
 	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
 	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
-	ghosts := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls)
+	ghosts, longest := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls), s.TTL+s.Watch
+	if l.taken != nil {
+		ghosts = l.taken.ghosts
+		longest = max(0, time.Until(l.taken.until())).Round(time.Second)
+	}
 	most := s.Most(ghosts)
 	total := p.Cost(d, len(ghosts)) + most
 	line("keys", "%d, all beginning with %s%s-", len(ghosts), p.Prefix, p.Run)
@@ -353,7 +371,7 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 	} else {
 		line("quota units", "at most about %d, %d a request", each*total, each)
 	}
-	line("duration", "at most about %s", s.TTL+s.Watch)
+	line("duration", "at most about %s", longest)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -154,6 +154,20 @@ func (w *watchRun) open() (n int) {
 	return n
 }
 
+// until is when the last of its keys is asked for the last time.
+func (w *watchRun) until() (last time.Time) {
+	for _, g := range w.ghosts {
+		if g.Closed {
+			continue
+		}
+		t := g.Terms
+		if at := g.Epoch.Add(max(g.Created.Return, t.Offset) + max(t.TTL, g.Granted) + t.Watch); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 // guardWatch lets one process at a time ask about the keys of a run.
 func guardWatch(kept *store.Store, run string) (release func(), err error) {
 	guard, err := kept.Guard("watch-" + run)
