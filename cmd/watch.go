@@ -32,11 +32,13 @@ type watchLaunch struct {
 	resume    bool
 	url       string // as it is opened
 	targetSet bool
-	target    targets.Target
-	command   string
-	id        string // of the run
-	seed      uint64
-	taken     *watchRun // the run that is taken up again; nil: a fresh one
+	// timeoutSet and rateSet: a watch that is taken up goes on with these.
+	timeoutSet, rateSet bool
+	target              targets.Target
+	command             string
+	id                  string // of the run
+	seed                uint64
+	taken               *watchRun // the run that is taken up again; nil: a fresh one
 }
 
 func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
@@ -51,14 +53,16 @@ func (l *watchLaunch) register(fs *pflag.FlagSet) {
 }
 
 func (l *watchLaunch) check(fs *pflag.FlagSet) error {
-	l.targetSet, l.storeGiven = fs.Changed("target"), fs.Changed("store")
+	l.targetSet, l.storeGiven, l.timeoutSet, l.rateSet = fs.Changed("target"), fs.Changed("store"), fs.Changed("timeout"), fs.Changed("rate")
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.resume {
-		ownFlags(scenarios.NewTTLGhost()).VisitAll(func(f *flag.Flag) {
-			if fs.Changed(f.Name) {
-				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", f.Name))
+		begun := []string{"value-size", "key-prefix", "seed", "expect", "expect-verdict", "label"}
+		ownFlags(scenarios.NewTTLGhost()).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
+		for _, name := range begun {
+			if fs.Changed(name) {
+				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", name))
 			}
-		})
+		}
 		switch file, err := l.storeFile(); {
 		case err != nil:
 			wrong = append(wrong, err)
@@ -157,8 +161,15 @@ func (l *watchLaunch) takeUp(kept *store.Store) error {
 			return fmt.Errorf("--resume: the secrets of %s are not in the store; give the target with --target or CONTEND_TARGET", l.url)
 		}
 	}
-	l.id, l.keyPrefix = front.Run, front.Params.KeyPrefix
-	l.command = front.Command
+	p := front.Params
+	l.id, l.command, l.keyPrefix, l.valueSize = front.Run, front.Command, p.KeyPrefix, p.ValueSize
+	l.skipControls = l.skipControls || p.SkipControls
+	if !l.timeoutSet {
+		l.timeout = p.Timeout
+	}
+	if !l.rateSet {
+		l.rate = p.Rate
+	}
 	return l.taken.parameters(l.scenario)
 }
 
