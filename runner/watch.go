@@ -154,11 +154,13 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	if journal != nil && len(fresh) > 0 {
 		w.fail(journal.Intend(fresh))
 	}
-	observer.Watching(w.watched)
 	for _, g := range w.watched {
 		if !g.Closed && w.offset(g)+time.Since(w.start) < g.latest() {
 			g.State, g.Closed, g.Why = GhostAbandoned, true, "our clock was set back while nobody watched"
 		}
+	}
+	observer.Watching(w.watched)
+	for _, g := range w.watched {
 		if g.Created != nil {
 			w.removal++
 		}
