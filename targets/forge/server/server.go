@@ -149,7 +149,7 @@ func (s *server) route(r *http.Request) (func(context.Context, []byte) reply, er
 			return nil, errUnauthorized
 		}
 	}
-	called, known := calls[path]
+	called, known := emulator.CallAt(path)
 	if !ok || !known {
 		return nil, badRequest("There is no path %q", r.URL.Path)
 	}
@@ -166,25 +166,25 @@ func (s *server) authorized(r *http.Request) bool {
 
 // call does one call of the store. Writes are charged before they are done, for
 // the size of the request; reads after, for the size of the answer.
-func (s *server) call(ctx context.Context, c call, body []byte) reply {
-	if c.effect == emulator.Write {
+func (s *server) call(ctx context.Context, c emulator.Call, body []byte) reply {
+	if c.Effect == emulator.Write {
 		if err := s.options.Quota.Admit(emulator.Write, len(body)); err != nil {
 			return refused(err)
 		}
 	}
-	if c.transaction && s.options.Clash != nil {
+	if c.Transaction && s.options.Clash != nil {
 		leave, ok := s.flying.enter(body)
 		if !ok {
 			return refused(s.options.Clash)
 		}
 		defer leave()
 	}
-	before, after := s.draw(c.transaction)
+	before, after := s.draw(c.Transaction)
 	if !sleep(ctx, before) {
 		return refused(errInternal)
 	}
-	answer := encoded(c.do(s.store, body))
-	if c.effect == emulator.Read {
+	answer := encoded(c.Do(s.store, body))
+	if c.Effect == emulator.Read {
 		if err := s.options.Quota.Admit(emulator.Read, len(answer.body)); err != nil {
 			answer = refused(err)
 		}
@@ -248,7 +248,6 @@ func refused(err error) reply {
 
 var (
 	errInternal     = &emulator.Error{Status: 500, Code: "INTERNAL_SERVER_ERROR", Message: "An internal server error has occurred"}
-	errInvalidBody  = &emulator.Error{Status: 400, Code: "BAD_REQUEST", Message: "Provided request body is invalid"}
 	errUnauthorized = &emulator.Error{Status: 401, Code: "UNAUTHORIZED", Message: "Authorization needs a valid bearer token"}
 )
 

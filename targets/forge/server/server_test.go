@@ -228,7 +228,7 @@ func TestRESTNeedsAToken(t *testing.T) {
 			}
 		}
 	}
-	for path := range calls {
+	for _, path := range emulator.CallPaths() {
 		w := request(t, newHandler(Options{}), httptest.NewRequest("POST", "/forge/storage/kvs/v1/"+path, strings.NewReader(`{}`)))
 		if w.Code != 401 {
 			t.Errorf("%s without a token: %d", path, w.Code)
@@ -363,7 +363,7 @@ func TestBodyCutOff(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	for path := range calls {
+	for _, path := range emulator.CallPaths() {
 		f.Add(kvs+path, []byte(`{"key":"k","entityName":"lease","value":{"version":1},"options":{"ttl":{"value":1,"unit":"DAYS"}},"where":[{"property":"key","condition":"BEGINS_WITH","values":["k"]}],"indexName":"by-key"}`))
 		f.Add(kvs+path, []byte(`[{"key":"k","value":1,"options":{"metadataFields":["CREATED_AT"]}}]`))
 	}
