@@ -116,7 +116,7 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 	for _, s := range scenarios.All() {
 		root.AddCommand(newScenario(c, s))
 	}
-	root.AddCommand(newRun(c), newNightly(c), newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c))
+	root.AddCommand(newRun(c), newNightly(c), newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c), newSuiteSchema(c))
 	root.SetHelpCommandGroupID("other")
 	return root
 }
