@@ -135,6 +135,12 @@ func (s *faultySession) Do(ctx context.Context, op Op) Reply {
 		f.once(op.Key, func(k *struckKey) bool { k.seed, k.seeded = op, true; return true })
 	case op.Kind == Read:
 		return s.read(ctx, op)
+	case op.Kind == Raw:
+		reply := s.inner.Do(ctx, op)
+		if f.name == "unmapped" && reply.Status >= 400 {
+			return s.strikeRefused(ctx, op, reply)
+		}
+		return reply
 	case conditional && s.contender >= 0:
 		if reply, struck := s.strikeRequest(ctx, op); struck {
 			return reply

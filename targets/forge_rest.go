@@ -146,6 +146,9 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	if err := ctx.Err(); err != nil {
 		return lost(err, time.Time{})
 	}
+	if op.Kind == Raw {
+		return s.raw(ctx, op)
+	}
 	if s.target.create != "kvs" {
 		op.Home = IfVersion
 	}
@@ -168,6 +171,23 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	}
 	if op.Kind == Delete && r.Outcome == Missing {
 		r.Outcome = OK
+	}
+	return r
+}
+
+// raw sends a call of the wire protocol as it is.
+func (s *forgeRESTSession) raw(ctx context.Context, op Op) Reply {
+	call, refused := wireCallOf(op)
+	if refused != nil {
+		return *refused
+	}
+	a, err := s.conn.post(ctx, "/"+call.path, s.target.token, call.body)
+	if err != nil {
+		return lost(err, a.sent)
+	}
+	r := s.reply(a)
+	if r.Raw == nil && json.Valid(a.body) {
+		r.Raw = a.body
 	}
 	return r
 }

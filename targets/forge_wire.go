@@ -2,7 +2,9 @@ package targets
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"contend/targets/forge/emulator"
@@ -139,4 +141,33 @@ func readReply(item emulator.Item, entity bool) Reply {
 		r.Record = Record{e.Token, e.Version, timeOf(e.UpdatedAt), timeOf(e.ExpiresAt), e.Body}
 	}
 	return r
+}
+
+// wireVersion is what the paths of the wire protocol begin with.
+const wireVersion = "/api/v1/"
+
+// forgeRaw is the Raw of an op on Forge KVS.
+type forgeRaw struct {
+	Path string          `json:"path"`
+	Body json.RawMessage `json:"body"`
+}
+
+// wireCall is a Raw op as a call of the wire protocol.
+type wireCall struct {
+	emulator.Call
+	path string // below the version
+	body json.RawMessage
+}
+
+// wireCallOf reads a Raw op; refused is the reply to one that is no call, which is
+// not sent.
+func wireCallOf(op Op) (c wireCall, refused *Reply) {
+	var raw forgeRaw
+	err := json.Unmarshal(op.Raw, &raw)
+	path, versioned := strings.CutPrefix(raw.Path, wireVersion)
+	call, known := emulator.CallAt(path)
+	if err != nil || !versioned || !known {
+		return c, &Reply{Outcome: Unsupported, Message: fmt.Sprintf("the wire protocol of Forge KVS has no path %q", raw.Path)}
+	}
+	return wireCall{call, path, raw.Body}, nil
 }

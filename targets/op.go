@@ -20,6 +20,8 @@ const (
 	// Sequence is Ops one after another in one place, a Reply each in Parts; for
 	// relayed targets.
 	Sequence Kind = "sequence"
+	// Raw is a request in the store's own language, for probes: see Op.Raw.
+	Raw Kind = "raw"
 )
 
 // Guard names what a condition compares.
@@ -69,6 +71,10 @@ type Op struct {
 	// store and by the clock there; zero: none.
 	NotBefore time.Time
 	Ops       []Op // of a Sequence
+	// Raw is the request of a Raw, in the store's own language. Forge KVS:
+	// {"path": "/api/v1/…", "body": …} of the wire protocol. Key then names no more
+	// than the run, by its prefix: a relay touches no other keys.
+	Raw json.RawMessage
 }
 
 type opJSON struct {
@@ -81,11 +87,13 @@ type opJSON struct {
 
 	NotBefore time.Time `json:"not_before,omitzero"`
 	Ops       []Op      `json:"ops,omitempty"`
+
+	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
 // MarshalJSON writes the contend.op/1 form; a value is written for Write only.
 func (o Op) MarshalJSON() ([]byte, error) {
-	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops}
+	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops, Raw: o.Raw}
 	if o.Kind == Write {
 		j.Value = &o.Value
 	}
@@ -101,7 +109,7 @@ func (o *Op) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond, NotBefore: j.NotBefore, Ops: j.Ops}
+	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond, NotBefore: j.NotBefore, Ops: j.Ops, Raw: j.Raw}
 	if j.Value != nil {
 		o.Value = *j.Value
 	}
@@ -166,7 +174,7 @@ type Reply struct {
 	// Server is when the store was asked and when it had answered, by the clock
 	// next to it; zero where a target does not relay or does not tell.
 	Server Span            `json:"server,omitzero"`
-	Raw    json.RawMessage `json:"raw,omitempty"`   // the error object as it came
+	Raw    json.RawMessage `json:"raw,omitempty"`   // the error object as it came; of a Raw op every answer
 	Parts  []Reply         `json:"parts,omitempty"` // of a Sequence
 }
 

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -107,7 +108,12 @@ func (s *simSession) Do(ctx context.Context, op Op) Reply {
 	if err := ctx.Err(); err != nil {
 		return lost(err, time.Time{})
 	}
-	before, after := s.sim.latency.Draw(op.If.Guard == IfVersion)
+	transaction := op.If.Guard == IfVersion
+	if op.Kind == Raw {
+		call, _ := wireCallOf(op)
+		transaction = call.Transaction
+	}
+	before, after := s.sim.latency.Draw(transaction)
 	if err := sleep(ctx, before); err != nil {
 		return lost(err, sent)
 	}
@@ -155,9 +161,35 @@ func (s *simSession) apply(op Op) Reply {
 			return s.written(store.EntityDelete(entityName, op.Key))
 		}
 		return s.written(store.Delete(op.Key))
-	default:
+	case Write:
 		return s.write(op)
+	case Raw:
+		return s.raw(op)
+	default:
+		return Reply{Outcome: Unsupported, Message: "the emulator has no request of kind " + string(op.Kind)}
 	}
+}
+
+// raw answers as the emulator's server does over HTTP.
+func (s *simSession) raw(op Op) Reply {
+	call, refused := wireCallOf(op)
+	if refused != nil {
+		return *refused
+	}
+	result, err := call.Do(s.sim.store, call.body)
+	var r Reply
+	switch {
+	case err != nil:
+		r, result = s.failed(err), err
+	case result == nil:
+		return s.written(nil)
+	default:
+		r = Reply{Outcome: OK, Status: 200}
+	}
+	if r.Raw, err = json.Marshal(result); err != nil {
+		return Reply{Outcome: Unmapped, Code: "encoding", Message: err.Error()}
+	}
+	return r
 }
 
 func (s *simSession) write(op Op) Reply {

@@ -189,4 +189,11 @@ func TestOpJSON(t *testing.T) {
 	if err := again.UnmarshalJSON(got); err != nil || again.Value.Token != "t" || again.If != op.If || again.TTL != op.TTL || !again.Value.UpdatedAt.Equal(op.Value.UpdatedAt) {
 		t.Errorf("read back as %+v, %v", again, err)
 	}
+	raw := targets.Op{Kind: targets.Raw, Key: "k", Raw: []byte(`{"path":"/api/v1/get"}`)}
+	if got, err = raw.MarshalJSON(); err != nil || string(got) != `{"kind":"raw","key":"k","raw":{"path":"/api/v1/get"}}` {
+		t.Errorf("raw: %s, %v", got, err)
+	}
+	if err := again.UnmarshalJSON(got); err != nil || string(again.Raw) != string(raw.Raw) {
+		t.Errorf("raw, read back: %+v, %v", again, err)
+	}
 }

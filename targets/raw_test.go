@@ -1,0 +1,106 @@
+package targets_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"contend/targets"
+	"contend/targets/forge/emulator"
+	"contend/targets/forge/server"
+)
+
+// raw is a call of the wire protocol of Forge KVS.
+func raw(path, body string) targets.Op {
+	return targets.Op{Kind: targets.Raw, Key: "contend-RUN-probe", Raw: json.RawMessage(`{"path":"` + path + `","body":` + body + `}`)}
+}
+
+// restTarget is the REST form of an emulator, and its store.
+func restTarget(t *testing.T, o emulator.Options) targets.Target {
+	t.Helper()
+	if o.Entities == nil {
+		o.Entities = server.DefaultEntities()
+	}
+	s := httptest.NewServer(server.New(emulator.New(o), server.Options{}))
+	t.Cleanup(s.Close)
+	t.Setenv("CONTEND_FORGE_TOKEN", "any")
+	return open(t, "forge+rest+"+s.URL)
+}
+
+// A raw call is answered in the process as over HTTP, whatever the strategy of the
+// target; one that is none is not sent.
+func TestRawForgeCalls(t *testing.T) {
+	inProcess, overHTTP := open(t, "sim:?latency=0"), restTarget(t, emulator.Options{})
+	for name, s := range map[string]targets.Session{"sim": session(t, inProcess, 0), "rest": session(t, overHTTP, 0)} {
+		for _, c := range []struct {
+			op   targets.Op
+			want targets.Reply
+		}{
+			{raw("/api/v1/set", `{"key":"contend-RUN-a","value":1,"options":{"keyPolicy":"FAIL_IF_EXISTS"}}`), targets.Reply{Outcome: targets.OK, Status: 204}},
+			{raw("/api/v1/set", `{"key":"contend-RUN-a","value":2,"options":{"keyPolicy":"FAIL_IF_EXISTS"}}`), targets.Reply{Outcome: targets.Conflict,
+				Code: "KEY_CONFLICT", Status: 409, Message: "Provided key already exists and cannot be overwritten",
+				Raw: []byte(`{"code":"KEY_CONFLICT","message":"Provided key already exists and cannot be overwritten"}`)}},
+			{raw("/api/v1/get", `{"key":"contend-RUN-a"}`), targets.Reply{Outcome: targets.OK, Status: 200, Raw: []byte(`{"key":"contend-RUN-a","value":1}`)}},
+			{raw("/api/v1/entity/set", `{"entityName":"contend-record","key":"contend-RUN-a","value":{"version":2147483648}}`), targets.Reply{Outcome: targets.Invalid,
+				Code: "INCORRECT_PROPERTY_TYPE", Status: 400, Message: `Data type for property "version" is defined as "integer"`,
+				Raw: []byte(`{"code":"INCORRECT_PROPERTY_TYPE","message":"Data type for property \"version\" is defined as \"integer\""}`)}},
+			{raw("/api/v1/delete", `{"key":"contend-RUN-a"}`), targets.Reply{Outcome: targets.OK, Status: 204}},
+			{raw("/api/v1/get", `{"key":"contend-RUN-a"}`), targets.Reply{Outcome: targets.Missing, Code: "KEY_NOT_FOUND", Status: 404,
+				Message: "Provided key does not exist", Raw: []byte(`{"code":"KEY_NOT_FOUND","message":"Provided key does not exist"}`)}},
+			{raw("/api/v1/transaction", `"text"`), targets.Reply{Outcome: targets.Invalid, Code: "BAD_REQUEST", Status: 400,
+				Message: "Provided request body is invalid", Raw: []byte(`{"code":"BAD_REQUEST","message":"Provided request body is invalid"}`)}},
+		} {
+			got := s.Do(t.Context(), c.op)
+			if got.Attempts != 1 {
+				t.Errorf("%s: %s: %d attempts", name, c.op.Raw, got.Attempts)
+			}
+			got.Attempts, got.Sent, got.Trace = 0, time.Time{}, ""
+			if g, w := asJSON(t, got), asJSON(t, c.want); g != w {
+				t.Errorf("%s: %s\nis answered with %s\nwant             %s", name, c.op.Raw, g, w)
+			}
+		}
+		for _, op := range []targets.Op{raw("/api/v1/nope", `{}`), raw("/api/v2/get", `{}`), raw("get", `{}`), raw("/api/v1/../v1/get", `{}`),
+			{Kind: targets.Raw, Raw: []byte(`["get"]`)}, {Kind: targets.Raw}} {
+			if got := s.Do(t.Context(), op); got.Outcome != targets.Unsupported || got.Attempts != 0 || !strings.Contains(got.Message, "no path") {
+				t.Errorf("%s: %s is answered with %+v", name, op.Raw, got)
+			}
+		}
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The fault unmapped strikes refusals of raw calls too, and spares what is accepted.
+func TestRawCallIsStruck(t *testing.T) {
+	s := session(t, open(t, "sim:?latency=0&fault=unmapped"), 0)
+	if r := s.Do(t.Context(), raw("/api/v1/set", `{"key":"contend-RUN-a","value":1}`)); r.Outcome != targets.OK {
+		t.Errorf("accepted: %+v", r)
+	}
+	if r := s.Do(t.Context(), raw("/api/v1/set", `{"key":"","value":1}`)); r.Outcome != targets.Unmapped || r.Code != "OUT_OF_CHEESE" {
+		t.Errorf("refused: %+v", r)
+	}
+}
+
+// A raw transaction takes as long as any other.
+func TestRawTransactionTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := session(t, open(t, "sim:?seed=1"), 0)
+		for path, least := range map[string]time.Duration{"/api/v1/get": 37 * time.Millisecond, "/api/v1/transaction": 212 * time.Millisecond} {
+			began := time.Now()
+			s.Do(t.Context(), raw(path, `{}`))
+			if took := time.Since(began); took < least || took > 2*least {
+				t.Errorf("%s took %s, published are %s and more", path, took, least)
+			}
+		}
+	})
+}
