@@ -303,7 +303,8 @@ func (s *faultySession) read(ctx context.Context, op Op) Reply {
 func (s *faultySession) checkThenSet(ctx context.Context, op Op) Reply {
 	was := s.inner.Do(ctx, Op{Kind: Read, Key: op.Key, Home: op.Home})
 	absent := was.Outcome == Missing
-	holds := op.If.Guard == IfAbsent && absent || op.If.Guard == IfVersion && !absent && was.Record.Version == op.If.Counter
+	holds := op.If.Guard == IfAbsent && absent || op.If.Guard == IfVersion && !absent && was.Record.Version == op.If.Counter ||
+		op.If.Guard == IfUnmodified && op.If.unmodified(was.Record)
 	if !holds {
 		return refusal(op)
 	}

@@ -33,7 +33,7 @@ const inSQL = "sql"
 func forgeDriver() Driver {
 	cas := casParameter()
 	cas.Values = append(cas.Values, Value{Name: inSQL, Losers: []string{"0 rows"},
-		Meaning: "UPDATE with the version in its WHERE, in Forge SQL; goes with create=sql"})
+		Meaning: "UPDATE with the comparison in its WHERE, in Forge SQL; goes with create=sql"})
 	return Driver{
 		Name: "forge", Schemes: []string{"forge+https", "forge+http"},
 		Form:    "forge+https://HOST/x1/ID (forge+http on loopback only); the token is in " + forgeToken,
@@ -53,8 +53,8 @@ func forgeDriver() Driver {
 }
 
 func casParameter() Parameter {
-	return Parameter{Name: "cas", Default: "transact", Meaning: "how a write on a version is done", Values: []Value{
-		{Name: "transact", Meaning: "a transaction with a condition on an entity's version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}}
+	return Parameter{Name: "cas", Default: "transact", Meaning: "how a write on a version, or on a time of change, is done", Values: []Value{
+		{Name: "transact", Meaning: "a transaction with a condition on an attribute of an entity", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}}
 }
 
 // webTrigger is the code of answers that are the web trigger's own, not the
@@ -242,6 +242,9 @@ func (f *forge) Prepare(ctx context.Context, needs Needs) error {
 		return fmt.Errorf("%s: Forge SQL has no time to live of its own: choose create=kvs, create=entity or create=transact, or another target: %w",
 			Redact(f.url.String()), ErrUnsupported)
 	}
+	if err := needs.compares(Redact(f.url.String()), forgeFinest); err != nil {
+		return err
+	}
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
 		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), f.mask(err))
@@ -385,6 +388,9 @@ func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
 		// A condition and a key policy of an entity need the record to be one; in
 		// SQL there is one table for all.
 		op.Home = IfVersion
+	}
+	if refused := op.If.finer(forgeFinest); refused != nil {
+		return *refused
 	}
 	if !op.NotBefore.IsZero() {
 		op.NotBefore = s.target.there(op.NotBefore)

@@ -81,7 +81,10 @@ func (f *forgeREST) Describe() Description {
 }
 
 // Prepare asks once, for a key that is not there.
-func (f *forgeREST) Prepare(ctx context.Context, _ Needs) error {
+func (f *forgeREST) Prepare(ctx context.Context, needs Needs) error {
+	if err := needs.compares(Redact(f.url.String()), forgeFinest); err != nil {
+		return err
+	}
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
 		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), err)
@@ -211,9 +214,8 @@ func (s *forgeRESTSession) request(op Op) (path string, body any, refused *Reply
 		switch {
 		case err != nil:
 			return "", nil, &Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
-		case w.unsupported:
-			unsupported := plainKeyHasNoCondition
-			return "", nil, &unsupported
+		case w.refused != nil:
+			return "", nil, w.refused
 		case w.transaction != nil:
 			return "/transaction", w.transaction, nil
 		}

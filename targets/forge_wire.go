@@ -28,6 +28,9 @@ var forgeAnswers = []Answer{
 // entityName is the custom entity that records under a version live in.
 const entityName = "contend-record"
 
+// forgeFinest is how fine the times of an entity are: a float of milliseconds.
+const forgeFinest = time.Millisecond
+
 // forgeQuotaUnit is the bytes that one unit of the quotas of KVS covers.
 const forgeQuotaUnit = 10 << 10
 
@@ -44,7 +47,7 @@ type forgeWrite struct {
 	value       json.RawMessage
 	options     emulator.SetOptions
 	transaction *emulator.Transaction // set instead of a single write
-	unsupported bool
+	refused     *Reply                // to a write that the store has no request for
 }
 
 // forgeWriteOf translates. create is the strategy of create-if-absent: kvs (a set
@@ -66,17 +69,24 @@ func forgeWriteOf(op Op, create string) (forgeWrite, error) {
 		w.options.TTL = &emulator.TTL{Value: json.Number(strconv.FormatInt(int64(seconds), 10)), Unit: "SECONDS"}
 	}
 	switch {
-	case op.If.Guard == IfVersion && !w.entity:
-		w.unsupported = true
+	case op.comparesAndSets() && !w.entity:
+		w.refused = &plainKeyHasNoCondition
 	case op.If.Guard == IfVersion:
-		counter := json.RawMessage(strconv.FormatInt(op.If.Counter, 10))
-		w.transact(op.Key, emulator.Condition{Property: "version", Condition: "EQUAL_TO", Values: []json.RawMessage{counter}})
+		w.transact(op.Key, equalTo("version", op.If.Counter))
+	case op.If.Guard == IfUnmodified:
+		if w.refused = op.If.finer(forgeFinest); w.refused == nil {
+			w.transact(op.Key, equalTo("updatedAt", milliseconds(op.If.UpdatedAt)))
+		}
 	case op.If.Guard == IfAbsent && create == "transact":
 		w.transact(op.Key, emulator.Condition{Property: "version", Condition: "NOT_EXISTS", Values: []json.RawMessage{json.RawMessage("true")}})
 	case op.If.Guard == IfAbsent:
 		w.options.KeyPolicy = "FAIL_IF_EXISTS"
 	}
 	return w, nil
+}
+
+func equalTo(property string, n int64) emulator.Condition {
+	return emulator.Condition{Property: property, Condition: "EQUAL_TO", Values: []json.RawMessage{json.RawMessage(strconv.FormatInt(n, 10))}}
 }
 
 func (w *forgeWrite) transact(key string, c emulator.Condition) {

@@ -31,6 +31,9 @@ const (
 	Unguarded Guard = ""
 	IfAbsent  Guard = "absent"  // the key must not exist
 	IfVersion Guard = "version" // the record must be at the version that Condition tells
+	// IfUnmodified wants the record to bear the time that Condition tells, and looks
+	// at nothing else: of two writes that leave the same time, both may be applied.
+	IfUnmodified Guard = "unmodified"
 )
 
 // Condition is what must hold for a Write to be applied. The zero Condition
@@ -43,6 +46,10 @@ type Condition struct {
 	// Version is the store's own version as an earlier Reply told it; for
 	// IfVersion, on stores that compare that.
 	Version string `json:"version,omitempty"`
+	// UpdatedAt is the Record.UpdatedAt that the record must have, compared exactly;
+	// for IfUnmodified. A store that keeps none so fine does not cut it: that is
+	// Unsupported.
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
 }
 
 // Record is what a key holds: fixed columns that every store can declare in
@@ -76,6 +83,9 @@ type Op struct {
 	// than the run, by its prefix: a relay touches no other keys.
 	Raw json.RawMessage
 }
+
+// comparesAndSets tells whether a write is on condition of what the record holds.
+func (o Op) comparesAndSets() bool { return o.If.Guard == IfVersion || o.If.Guard == IfUnmodified }
 
 type opJSON struct {
 	Kind  Kind       `json:"kind"`

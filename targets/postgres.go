@@ -25,8 +25,8 @@ func postgresDriver() Driver {
 				{Name: "on-conflict", Meaning: "INSERT with ON CONFLICT DO NOTHING", Losers: []string{"0 rows"}},
 				{Name: "unique-violation", Meaning: "INSERT", Losers: []string{"23505"}},
 				{Name: "serializable", Meaning: "SELECT, then INSERT, in a SERIALIZABLE transaction", Losers: []string{"exists", "23505", "40001"}}}},
-			{Name: "cas", Default: "where", Meaning: "how a write on a version is done", Values: []Value{
-				{Name: "where", Meaning: "UPDATE with the version in its WHERE", Losers: []string{"0 rows"}},
+			{Name: "cas", Default: "where", Meaning: "how a write on a version, or on a time of change, is done", Values: []Value{
+				{Name: "where", Meaning: "UPDATE with the comparison in its WHERE", Losers: []string{"0 rows"}},
 				{Name: "repeatable-read", Meaning: "SELECT, compare, then UPDATE, in a REPEATABLE READ transaction", Losers: []string{"stale", "40001"}},
 				{Name: "serializable", Meaning: "SELECT, compare, then UPDATE, in a SERIALIZABLE transaction", Losers: []string{"stale", "40001"}}}},
 			{Name: "ttl", Meaning: "how a time to live is done; without it there is none", Values: []Value{
@@ -91,6 +91,9 @@ const createTable = `create table if not exists contend_records (
 	key text primary key, token text not null, version bigint not null,
 	updated_at timestamptz, expires_at timestamptz, body jsonb)`
 
+// postgresFinest is how fine a timestamptz is.
+const postgresFinest = time.Microsecond
+
 // expiresColumn is the strategy of the time to live in which the column is
 // compared with the server's clock.
 const expiresColumn = "expires-column"
@@ -103,8 +106,9 @@ const expiresColumn = "expires-column"
 // counts from after the wait for another's lock. A record's own expiry, $5, is in
 // the same column and means the same.
 func postgresStatements(ttl string) []struct{ name, sql string } {
-	expiry, expired, told := `$5`, `false`, ``
+	expiry, expired, told, unmodified := `$5`, `false`, ``, `$7`
 	if ttl == expiresColumn {
+		unmodified = `$8`
 		expiry = `coalesce(clock_timestamp() + $7::interval, $5::timestamptz)`
 		expired = `coalesce(contend_records.expires_at <= clock_timestamp(), false)`
 		told = ` returning expires_at, clock_timestamp()`
@@ -119,6 +123,7 @@ func postgresStatements(ttl string) []struct{ name, sql string } {
 	return []struct{ name, sql string }{
 		{"read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
 		{"version", `select version from contend_records where key = $1`},
+		{"updated", `select updated_at from contend_records where key = $1`},
 		{"expired", `select ` + expired + ` from contend_records where key = $1`},
 		{"delete", `delete from contend_records where key = $1`},
 		{"insert", insert + told},
@@ -126,6 +131,8 @@ func postgresStatements(ttl string) []struct{ name, sql string } {
 		{"put", insert + overwrite + told},
 		{"update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
 			where key = $1 and version = $2` + told},
+		{"modify", `update contend_records set version = $2, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
+			where key = $1 and updated_at = ` + unmodified + told},
 	}
 }
 
@@ -182,6 +189,9 @@ func (t *postgresTarget) Prepare(ctx context.Context, needs Needs) error {
 	if needs.TTL && t.ttl == "" {
 		return fmt.Errorf("%s: PostgreSQL has no time to live of its own: choose ?ttl=%s, where the expiry is a column and the takeover "+
 			"the application's, or another target: %w", Redact(t.url.String()), expiresColumn, ErrUnsupported)
+	}
+	if err := needs.compares(Redact(t.url.String()), postgresFinest); err != nil {
+		return err
 	}
 	t.lockTimeout = (needs.Timeout * 8 / 10).Truncate(time.Millisecond)
 	s, err := t.connect(ctx)
@@ -445,6 +455,9 @@ func (s *postgresSession) values(op Op, version int64) []any {
 
 func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 	stored, guarded := s.values(op, op.Value.Version), s.values(op, op.If.Counter)
+	if refused := op.If.finer(postgresFinest); refused != nil {
+		return *refused
+	}
 	switch op.If.Guard {
 	case Unguarded:
 		return s.reply(s.put(ctx, s.conn, "put", stored))
@@ -466,22 +479,36 @@ func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 			return s.put(ctx, tx, "insert", stored)
 		})
 	case IfVersion:
-		level := pgx.Serializable
-		switch s.target.cas {
-		case "where":
-			return s.reply(s.put(ctx, s.conn, "update", guarded))
-		case "repeatable-read":
-			level = pgx.RepeatableRead
-		}
-		return s.inTransaction(ctx, level, func(tx pgx.Tx) (refused string, err error) {
-			if version, found, err := selected[int64](ctx, tx, "version", op.Key); !found || version != op.If.Counter || err != nil {
-				return "stale", err
-			}
-			return s.put(ctx, tx, "update", guarded)
+		return s.compareAndSet(ctx, "update", guarded, func(tx pgx.Tx) (same bool, err error) {
+			version, found, err := selected[int64](ctx, tx, "version", op.Key)
+			return found && version == op.If.Counter, err
+		})
+	case IfUnmodified:
+		return s.compareAndSet(ctx, "modify", append(stored, op.If.UpdatedAt), func(tx pgx.Tx) (same bool, err error) {
+			updated, _, err := selected[*time.Time](ctx, tx, "updated", op.Key)
+			return op.If.unmodified(Record{UpdatedAt: timeOrZero(updated)}), err
 		})
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no guard %q", op.If.Guard)}
 	}
+}
+
+// compareAndSet executes a statement that compares in its WHERE, by itself or, as
+// the strategy is, in a transaction after a SELECT that compares as well.
+func (s *postgresSession) compareAndSet(ctx context.Context, statement string, arguments []any, compare func(pgx.Tx) (same bool, err error)) Reply {
+	level := pgx.Serializable
+	switch s.target.cas {
+	case "where":
+		return s.reply(s.put(ctx, s.conn, statement, arguments))
+	case "repeatable-read":
+		level = pgx.RepeatableRead
+	}
+	return s.inTransaction(ctx, level, func(tx pgx.Tx) (refused string, err error) {
+		if same, err := compare(tx); !same || err != nil {
+			return "stale", err
+		}
+		return s.put(ctx, tx, statement, arguments)
+	})
 }
 
 // postgresConn is a connection, or a transaction on it.

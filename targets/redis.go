@@ -28,9 +28,9 @@ func redisDriver() Driver {
 			{Name: "create", Default: "nx", Meaning: "how create-if-absent is done", Values: []Value{
 				{Name: "nx", Meaning: "SET with NX", Losers: []string{"nil"}},
 				{Name: "watch", Meaning: "WATCH, GET, then MULTI, SET, EXEC", Losers: []string{"nil", "exists"}}}},
-			{Name: "cas", Default: "lua", Meaning: "how a write on a version is done", Values: []Value{
-				{Name: "lua", Meaning: "a script, by EVALSHA, that compares the version and sets", Losers: []string{"0"}},
-				{Name: "watch", Meaning: "WATCH, GET, compare, then MULTI, SET, EXEC", Losers: []string{"nil", "stale"}}}},
+			{Name: "cas", Default: "lua", Meaning: "how a write on a version, or on a time of change, is done", Values: []Value{
+				{Name: "lua", Meaning: "a script, by EVALSHA, that compares and sets", Losers: []string{"0"}},
+				{Name: "watch", Meaning: "WATCH, GET, compare, then MULTI, SET, EXEC", Losers: []string{"nil", "stale", "touched"}}}},
 		},
 		Answers: redisAnswers,
 		open:    openRedis,
@@ -45,7 +45,8 @@ const (
 
 // redisAnswers: a code is the first word of an error reply, or the name of what
 // refused a write: "nil" (a nil reply to SET NX or EXEC), "0" (the script),
-// "exists" and "stale" (what GET showed under WATCH). No error reply leaves a
+// "exists" and "stale" (what GET showed under WATCH), "touched" (a nil reply to EXEC,
+// where a time was compared: the key was written, which need not have changed it). No error reply leaves a
 // trace of the write; they differ in whether to ask again helps (Throttled) or
 // the request or the server must be mended (Invalid).
 var redisAnswers = []Answer{
@@ -53,6 +54,7 @@ var redisAnswers = []Answer{
 	{Code: "0", Outcome: Conflict, Source: redisMeasured},
 	{Code: "exists", Outcome: Conflict, Source: redisMeasured},
 	{Code: "stale", Outcome: Conflict, Source: redisMeasured},
+	{Code: "touched", Outcome: Aborted, Source: redisMeasured},
 	{Code: "OOM", Outcome: Throttled, Source: redisMeasured + ": the memory quota, maxmemory, is spent"},
 	{Code: "LOADING", Outcome: Throttled, Source: redisSource},
 	{Code: "BUSY", Outcome: Throttled, Source: redisSource + ": another script runs"},
@@ -76,14 +78,20 @@ var redisAnswers = []Answer{
 }
 
 // casScript sets KEYS[1] to ARGV[2] where it holds a record of ours at version
-// ARGV[1], for ARGV[3] milliseconds unless that is empty. Lua's numbers are
-// doubles, so versions are compared exactly up to 2^53.
+// ARGV[1], or updated at the time ARGV[4] where that is not empty, for ARGV[3]
+// milliseconds unless that is empty. Lua's numbers are doubles, so versions are
+// compared exactly up to 2^53; a time is compared as its text, which is the same
+// for the same time in UTC.
 const casScript = `
 local stored = redis.call('GET', KEYS[1])
 if not stored then return 0 end
 local decoded, record = pcall(cjson.decode, stored)
 if not decoded or type(record) ~= 'table' or type(record.token) ~= 'string' then return 0 end
-if record.version ~= tonumber(ARGV[1]) then return 0 end
+if ARGV[4] ~= '' then
+  if record.updated_at ~= ARGV[4] then return 0 end
+elseif record.version ~= tonumber(ARGV[1]) then
+  return 0
+end
 if ARGV[3] == '' then
   redis.call('SET', KEYS[1], ARGV[2])
 else
@@ -347,6 +355,7 @@ func decodeRecord(stored []byte) (r Record, ours bool) {
 }
 
 func (s *redisSession) write(ctx context.Context, op Op) Reply {
+	op.Value.UpdatedAt = op.Value.UpdatedAt.UTC()
 	value, err := json.Marshal(op.Value)
 	if err != nil {
 		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
@@ -361,13 +370,17 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 		return s.reply(ctx, "", s.client.Do(ctx, set...).Err())
 	case op.If.Guard == IfAbsent && s.target.create == "nx":
 		return s.reply(ctx, "", s.client.Do(ctx, append(set, "nx")...).Err())
-	case op.If.Guard == IfVersion && s.target.cas == "lua":
-		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, milliseconds).Int64()
+	case op.comparesAndSets() && s.target.cas == "lua":
+		unmodified := ""
+		if op.If.Guard == IfUnmodified {
+			unmodified = op.If.UpdatedAt.UTC().Format(time.RFC3339Nano)
+		}
+		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, milliseconds, unmodified).Int64()
 		if err == nil && changed == 0 {
 			return s.reply(ctx, "0", nil)
 		}
 		return s.reply(ctx, "", err)
-	case op.If.Guard == IfAbsent, op.If.Guard == IfVersion:
+	case op.If.Guard == IfAbsent, op.comparesAndSets():
 		return s.writeWatched(ctx, op, set)
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("redis has no guard %q", op.If.Guard)}
@@ -386,7 +399,7 @@ func (s *redisSession) writeWatched(ctx context.Context, op Op, set []any) Reply
 	refused := ""
 	if record, ours := decodeRecord(stored); op.If.Guard == IfAbsent && !absent {
 		refused = "exists"
-	} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) {
+	} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) || op.If.Guard == IfUnmodified && !op.If.unmodified(record) {
 		refused = "stale"
 	}
 	if err != nil || refused != "" {
@@ -407,6 +420,9 @@ func (s *redisSession) writeWatched(ctx context.Context, op Op, set []any) Reply
 	})
 	if err == nil {
 		err = firstError(exec)
+	}
+	if errors.Is(err, redis.Nil) && op.If.Guard == IfUnmodified {
+		return s.reply(ctx, "touched", nil)
 	}
 	return s.reply(ctx, "", err)
 }

@@ -3,6 +3,7 @@
 package targets_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net"
@@ -492,4 +494,69 @@ func fileOf(t *testing.T, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// beforeMulti stands between a session and the server, and calls do before a
+// MULTI reaches the server.
+func beforeMulti(t *testing.T, url string, do func()) (behind string) {
+	t.Helper()
+	server := strings.TrimPrefix(url, "redis://")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", server)
+			if err != nil {
+				near.Close()
+				return
+			}
+			go func() { _, _ = io.Copy(near, far); near.Close() }()
+			go func() {
+				defer far.Close()
+				for packet := make([]byte, 1<<16); ; {
+					n, err := near.Read(packet)
+					if err != nil {
+						return
+					}
+					if bytes.Contains(packet[:n], []byte("multi")) {
+						do()
+					}
+					_, _ = far.Write(packet[:n])
+				}
+			}()
+		}
+	}()
+	return "redis://" + listener.Addr().String()
+}
+
+// A key that is written between WATCH and EXEC refuses a write on its version,
+// which has changed; a write on its time, which may be as it was, is aborted.
+func TestRedisWatchedKeyIsTouched(t *testing.T) {
+	url := targettest.Redis(t)
+	admin := sessionOn(t, url)
+	at := time.Date(2026, 11, 30, 12, 34, 56, 0, time.UTC)
+	put := writeOp("touched", "other", targets.Condition{})
+	put.Value.UpdatedAt = at
+	session := sessionOn(t, beforeMulti(t, url, func() { expectReply(t, admin, put, targets.OK, "") })+"?cas=watch")
+	for _, c := range []struct {
+		condition targets.Condition
+		outcome   targets.Outcome
+		code      string
+	}{
+		{targets.Condition{Guard: targets.IfVersion, Counter: 1}, targets.Conflict, "nil"},
+		{targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: at}, targets.Aborted, "touched"},
+	} {
+		expectReply(t, admin, put, targets.OK, "")
+		expectReply(t, session, writeOp("touched", "mine", c.condition), c.outcome, c.code)
+		if got := expectReply(t, admin, readOp("touched"), targets.OK, ""); got.Record.Token != "other" {
+			t.Errorf("on %s: stored is %q", c.condition.Guard, got.Record.Token)
+		}
+	}
 }

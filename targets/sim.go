@@ -22,8 +22,8 @@ func simDriver() Driver {
 		Parameters: []Parameter{
 			{Name: "create", Default: "kvs", Meaning: "how create-if-absent is done", Values: []Value{
 				{Name: "kvs", Meaning: "set with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}}}},
-			{Name: "cas", Default: "transact", Meaning: "how a write on a version is done", Values: []Value{
-				{Name: "transact", Meaning: "a transaction with a condition on an entity's version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
+			{Name: "cas", Default: "transact", Meaning: "how a write on a version, or on a time of change, is done", Values: []Value{
+				{Name: "transact", Meaning: "a transaction with a condition on an attribute of an entity", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
 			{Name: "latency", Default: "published", Meaning: "of each request: a duration, a range A..B, or published: " +
 				"37–93 ms for a set and, as an assumption, for a read and a delete; 212–319 ms for a transaction"},
 			{Name: "sweep", Default: emulator.PublishedSweep, Meaning: "how long after its expiry a key is swept: a duration, a range A..B, or never; " +
@@ -84,7 +84,9 @@ func (s *sim) Describe() Description {
 	return d
 }
 
-func (s *sim) Prepare(context.Context, Needs) error { return nil }
+func (s *sim) Prepare(_ context.Context, needs Needs) error {
+	return needs.compares(s.url, forgeFinest)
+}
 
 func (s *sim) Open(_ context.Context, contender int) (Session, error) {
 	session := &simSession{sim: s}
@@ -108,7 +110,7 @@ func (s *simSession) Do(ctx context.Context, op Op) Reply {
 	if err := ctx.Err(); err != nil {
 		return lost(err, time.Time{})
 	}
-	transaction := op.If.Guard == IfVersion
+	transaction := op.comparesAndSets()
 	if op.Kind == Raw {
 		call, _ := wireCallOf(op)
 		transaction = call.Transaction
@@ -197,8 +199,8 @@ func (s *simSession) write(op Op) Reply {
 	switch {
 	case err != nil:
 		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
-	case w.unsupported:
-		return plainKeyHasNoCondition
+	case w.refused != nil:
+		return *w.refused
 	case w.transaction != nil:
 		return s.written(s.sim.store.Transact(*w.transaction))
 	case w.entity:

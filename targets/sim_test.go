@@ -185,6 +185,11 @@ func TestOpJSON(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
+	const onTime = `{"kind":"write","key":"k","value":{"token":"","version":0},"if":{"guard":"unmodified","counter":0,"updated_at":"2026-08-19T05:13:56Z"}}`
+	unmodified := targets.Op{Kind: targets.Write, Key: "k", If: targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: time.Unix(1787116436, 0).UTC()}}
+	if got, err := unmodified.MarshalJSON(); err != nil || string(got) != onTime {
+		t.Errorf("got  %s, %v\nwant %s", got, err, onTime)
+	}
 	var again targets.Op
 	if err := again.UnmarshalJSON(got); err != nil || again.Value.Token != "t" || again.If != op.If || again.TTL != op.TTL || !again.Value.UpdatedAt.Equal(op.Value.UpdatedAt) {
 		t.Errorf("read back as %+v, %v", again, err)

@@ -41,6 +41,33 @@ type Needs struct {
 	// TTL: keys will be given a time to live. A target that has none fails to
 	// prepare, with ErrUnsupported.
 	TTL bool
+	// Precision is that of the times which writes under IfUnmodified will compare;
+	// 0: there are none. A target that cannot fails to prepare, with ErrUnsupported.
+	Precision time.Duration
+}
+
+// compares fails where times are to be compared that are finer than the target,
+// which a report knows by that name, keeps them.
+func (n Needs) compares(name string, finest time.Duration) error {
+	if n.Precision == 0 || n.Precision >= finest {
+		return nil
+	}
+	return fmt.Errorf("%s: this target has no time as fine as %s: it keeps them to %s: choose a coarser precision, or another target: %w",
+		name, n.Precision, finest, ErrUnsupported)
+}
+
+// finer is the reply to a condition on a time that is finer than the target keeps
+// it; nil: it is not.
+func (c Condition) finer(finest time.Duration) *Reply {
+	if c.Guard != IfUnmodified || c.UpdatedAt.Nanosecond()%int(finest) == 0 {
+		return nil
+	}
+	return &Reply{Outcome: Unsupported, Message: fmt.Sprintf("this target keeps times to %s, and cannot compare a finer one", finest)}
+}
+
+// unmodified tells whether a record bears the time of the condition.
+func (c Condition) unmodified(r Record) bool {
+	return !c.UpdatedAt.IsZero() && c.UpdatedAt.Equal(r.UpdatedAt)
 }
 
 // Selection names keys by the prefix they begin with and, where Match is set,

@@ -32,7 +32,8 @@ const (
 // The error joins one error for each broken promise, which begins with the
 // promise; nil means that all were kept. A condition that the store lacks
 // (targets.Unsupported) is left out. A time to live is checked up to its end where
-// the target has one; TTL checks what comes then.
+// the target has one; TTL checks what comes then. Writes on condition of a time are
+// checked to the precision for which the target can be prepared.
 func Suite(ctx context.Context, t targets.Target, needs targets.Needs, options ...Option) error {
 	needs.Sessions = max(needs.Sessions, 2)
 	s := &suite{ctx: ctx, target: t, prefix: fmt.Sprintf("contend-suite-%08x", rand.Uint32())}
@@ -52,6 +53,7 @@ type suite struct {
 	prefix   string
 	sessions []targets.Session
 	losers   map[targets.Guard][]string // the codes that refused writes may carry, where the driver lists them
+	finest   time.Duration              // of the times that it compares; 0: it does not
 	hasTTL   bool
 	expired  Expired // "": no expiry is waited for
 	broken   []error
@@ -65,6 +67,7 @@ func (s *suite) run(needs targets.Needs) {
 		return
 	}
 	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, needs))
+	s.prepareUnmodified(needs)
 	s.prepareTTL(needs)
 	s.description()
 	if err := s.open(needs.Sessions); err != nil {
@@ -73,6 +76,7 @@ func (s *suite) run(needs targets.Needs) {
 	}
 	s.sequential()
 	s.records()
+	s.unmodified()
 	s.visibility()
 	s.expiry()
 	s.races()
@@ -106,7 +110,7 @@ func (s *suite) description() {
 		s.breaks("the URL is told with its secrets masked", "Describe().URL should be %s", masked)
 	}
 	s.losers = map[targets.Guard][]string{}
-	for guard, parameter := range map[targets.Guard]string{targets.IfAbsent: "create", targets.IfVersion: "cas"} {
+	for guard, parameter := range map[targets.Guard]string{targets.IfAbsent: "create", targets.IfVersion: "cas", targets.IfUnmodified: "cas"} {
 		strategy := d.Strategies[parameter]
 		losers, listed := listedLosers(d.Kind, parameter, strategy)
 		if strategy != "" && !listed {
@@ -296,20 +300,13 @@ func (s *suite) races() {
 // such a condition.
 func (s *suite) race(key string) (supported bool) {
 	const promise = "of all who create a key at once exactly one wins"
-	ops, replies := make([]targets.Op, len(s.sessions)), make([]targets.Reply, len(s.sessions))
-	start, done := make(chan struct{}), sync.WaitGroup{}
-	for i, session := range s.sessions {
+	ops := make([]targets.Op, len(s.sessions))
+	for i := range ops {
 		ops[i] = s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
-		done.Go(func() {
-			<-start
-			replies[i] = session.Do(s.ctx, ops[i])
-		})
 	}
-	close(start)
-	done.Wait()
+	replies := s.atOnce(ops)
 	var winners []string
 	for i, reply := range replies {
-		s.check(ops[i], reply)
 		switch reply.Outcome {
 		case targets.Unsupported:
 			return false
@@ -327,6 +324,25 @@ func (s *suite) race(key string) (supported bool) {
 		s.breaks("the record of a winner is stored", "won by %q, stored is %s %q", winners, got.Outcome, got.Record.Token)
 	}
 	return true
+}
+
+// atOnce sends an op through each session, all at one moment, and checks what every
+// reply promises.
+func (s *suite) atOnce(ops []targets.Op) []targets.Reply {
+	replies := make([]targets.Reply, len(s.sessions))
+	start, done := make(chan struct{}), sync.WaitGroup{}
+	for i, session := range s.sessions {
+		done.Go(func() {
+			<-start
+			replies[i] = session.Do(s.ctx, ops[i])
+		})
+	}
+	close(start)
+	done.Wait()
+	for i := range replies {
+		s.check(ops[i], replies[i])
+	}
+	return replies
 }
 
 // cleaning keeps keys that differ from the selected prefix in a character that

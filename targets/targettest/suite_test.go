@@ -155,7 +155,8 @@ func perform(records map[string]targets.Record, op targets.Op) targets.Reply {
 		return targets.Reply{Outcome: targets.OK}
 	case op.If.Guard == targets.IfAbsent && exists:
 		return targets.Reply{Outcome: targets.Conflict, Code: "nil"}
-	case op.If.Guard == targets.IfVersion && (!exists || stored.Version != op.If.Counter):
+	case op.If.Guard == targets.IfVersion && (!exists || stored.Version != op.If.Counter),
+		op.If.Guard == targets.IfUnmodified && (!exists || !stored.UpdatedAt.Equal(op.If.UpdatedAt)):
 		return targets.Reply{Outcome: targets.Conflict, Code: "0"}
 	}
 	records[op.Key] = op.Value
@@ -230,6 +231,47 @@ func TestSuitePassesOnAStoreWithoutATimeToLive(t *testing.T) {
 	}
 }
 
+// withoutTimes makes a store that compares no times finer than finest, or none at
+// all, 0.
+func withoutTimes(finest time.Duration) func(*memory) {
+	return func(m *memory) {
+		m.prepare = func(needs targets.Needs) error {
+			if needs.Precision > 0 && (finest == 0 || needs.Precision < finest) {
+				return targets.ErrUnsupported
+			}
+			return nil
+		}
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			if op.If.Guard == targets.IfUnmodified && (finest == 0 || op.If.UpdatedAt.Nanosecond()%int(finest) != 0) {
+				return targets.Reply{Outcome: targets.Unsupported}
+			}
+			return s.correct(op)
+		}
+	}
+}
+
+func TestSuitePassesOnAStoreThatComparesFewTimes(t *testing.T) {
+	for _, finest := range []time.Duration{0, time.Millisecond, time.Second} {
+		store := newMemory()
+		withoutTimes(finest)(store)
+		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+			t.Errorf("to %s: %v", finest, err)
+		}
+	}
+}
+
+// onTime makes a store that does as it likes with writes on condition of a time.
+func onTime(do func(s *memorySession, op targets.Op) targets.Reply) func(*memory) {
+	return func(m *memory) {
+		m.do = func(s *memorySession, op targets.Op) targets.Reply {
+			if op.If.Guard == targets.IfUnmodified {
+				return do(s, op)
+			}
+			return s.correct(op)
+		}
+	}
+}
+
 func TestSuiteLeavesOutWhatTheStoreLacks(t *testing.T) {
 	store := newMemory()
 	store.do = func(s *memorySession, op targets.Op) targets.Reply {
@@ -280,6 +322,71 @@ var wrong = []struct {
 				op.If = targets.Condition{}
 			}
 			return s.correct(op)
+		}
+	}},
+	{"ignores times", "a write on another time than the record's loses", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		op.If = targets.Condition{}
+		return s.correct(op)
+	})},
+	{"cuts times to the second", "a write on another time than the record's loses", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		op.If.UpdatedAt = op.If.UpdatedAt.Truncate(time.Second)
+		return s.correct(op)
+	})},
+	{"takes an absent record for one of any time", "a write on the time of an absent record loses", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		if _, exists := s.memory.records[op.Key]; !exists {
+			op.If = targets.Condition{}
+		}
+		return s.correct(op)
+	})},
+	{"compares times as texts", "a write on the record's time wins", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		if s.memory.records[op.Key].UpdatedAt.String() != op.If.UpdatedAt.String() {
+			return targets.Reply{Outcome: targets.Conflict, Code: "0"}
+		}
+		return s.correct(op)
+	})},
+	{"moves a time that was left the same", "a write on the record's time wins, also where a write before it left the same", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		reply := s.correct(op)
+		if stored := s.memory.records[op.Key]; reply.Outcome == targets.OK && stored.UpdatedAt.Equal(op.If.UpdatedAt) {
+			stored.UpdatedAt = stored.UpdatedAt.Add(time.Nanosecond)
+			s.memory.records[op.Key] = stored
+		}
+		return reply
+	})},
+	{"stores what it refuses on a time", "a write on another time than the record's leaves it alone", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		reply := s.correct(op)
+		if _, exists := s.memory.records[op.Key]; exists {
+			s.memory.records[op.Key] = op.Value
+		}
+		return reply
+	})},
+	{"acknowledges on a time, and does not store", "a write on the record's time is stored", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		was := s.memory.records[op.Key]
+		reply := s.correct(op)
+		if reply.Outcome == targets.OK {
+			s.memory.records[op.Key] = was
+		}
+		return reply
+	})},
+	{"compares a time, then sets", "of all who write at once on a time, each leaving another, exactly one wins", onTime(func(s *memorySession, op targets.Op) targets.Reply {
+		if s.number > 1 {
+			op.If = targets.Condition{}
+		}
+		return s.correct(op)
+	})},
+	{"compares no times after all", "a condition on a time that the target cannot compare is unsupported, and nothing is asked of the store", func(m *memory) {
+		withoutTimes(0)(m)
+		m.do = nil
+	}},
+	{"cuts a finer time without a word", "a condition on a finer time than the target keeps is unsupported, and nothing is asked of the store", func(m *memory) {
+		withoutTimes(time.Millisecond)(m)
+		m.do = nil
+	}},
+	{"does not say why it cannot compare times", "a target that cannot compare times so fine says so when it is prepared", func(m *memory) {
+		m.prepare = func(needs targets.Needs) error {
+			if needs.Precision > 0 {
+				return context.DeadlineExceeded
+			}
+			return nil
 		}
 	}},
 	// Sessions 0 and 1, through which the sequential checks go, are guarded: only

@@ -47,6 +47,7 @@ const key = 'contend-k';
 const set = { kind: 'write', key, value };
 const absent = { ...set, if: { guard: 'absent', counter: 0 } };
 const versioned = { ...set, home: 'version', if: { guard: 'version', counter: 0 } };
+const unmodified = { ...set, home: 'version', if: { guard: 'unmodified', counter: 0, updated_at: '2026-08-19T10:00:36Z' } };
 const entityName = 'contend-record';
 const ttl = { value: 2, unit: 'SECONDS' };
 const metadata = { metadataFields: ['EXPIRE_TIME', 'UPDATED_AT'] };
@@ -55,6 +56,7 @@ const transaction = (condition, options) => ({
   set: [{ key, value: attributes, entityName, conditions: { and: [{ property: 'version', ...condition }] }, ...(options && { options }) }],
 });
 const equalToZero = { condition: 'EQUAL_TO', values: [0] };
+const equalToTime = { property: 'updatedAt', condition: 'EQUAL_TO', values: [1787133636000] };
 const notExists = { condition: 'NOT_EXISTS', values: [true] };
 
 const wire = [
@@ -73,6 +75,8 @@ const wire = [
   ['a create by transaction with a ttl', { ...absent, ttl_ms: 1500 }, 'transact', transaction(notExists, { ttl })],
   ['a compare-and-set', versioned, 'kvs', transaction(equalToZero)],
   ['a compare-and-set with a ttl', { ...versioned, ttl_ms: 1500 }, 'kvs', transaction(equalToZero, { ttl })],
+  ['a write on a time', unmodified, 'kvs', transaction(equalToTime)],
+  ['a write on a time where creates go to the entity', { ...unmodified, home: 'absent' }, 'entity', transaction(equalToTime)],
   ['a compare-and-set where creates go to the entity', { ...versioned, home: 'absent' }, 'entity', transaction(equalToZero)],
 ];
 for (const [name, op, create, want] of wire) {
@@ -307,6 +311,7 @@ const statements = [
   ['a blind write', set, /^INSERT INTO contend_records .* ON DUPLICATE KEY UPDATE /s, [key, ...stored]],
   ['a create', absent, /^INSERT IGNORE INTO contend_records .* VALUES \(\?, \?, \?, \?, \?, \?\)$/s, [key, ...stored]],
   ['a compare-and-set', versioned, /^UPDATE contend_records SET version = version \+ 1, .* WHERE k = \? AND version = \?$/s, ['t', ...stored.slice(2), key, 0]],
+  ['a write on a time', unmodified, /^UPDATE contend_records SET version = \?, .* WHERE k = \? AND updated_at = \?$/s, [1, 't', ...stored.slice(2), key, 1787133636000]],
   ['a compare-and-set in the home of creates', { ...versioned, home: 'absent' }, /^UPDATE contend_records SET version = version \+ 1, /s, ['t', ...stored.slice(2), key, 0]],
 ];
 for (const [name, op, query, params] of statements) {
@@ -327,6 +332,7 @@ test('sql: whether a guarded write was done is told by its rows', async () => {
     [absent, 0, 'conflict', '0 rows', 200],
     [versioned, 1, 'ok', undefined, undefined],
     [versioned, 0, 'conflict', '0 rows', 200],
+    [unmodified, 0, 'conflict', '0 rows', 200],
     [set, 2, 'ok', undefined, undefined],
     [set, 0, 'ok', undefined, undefined],
     [{ kind: 'delete', key }, 0, 'ok', undefined, undefined],

@@ -109,6 +109,10 @@ func ifVersion(counter int64) targets.Condition {
 	return targets.Condition{Guard: targets.IfVersion, Counter: counter}
 }
 
+func ifUnmodified(since time.Time) targets.Condition {
+	return targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: since.UTC()}
+}
+
 type want struct {
 	outcome targets.Outcome
 	code    string
@@ -209,10 +213,16 @@ func (a trigger) testOps(t *testing.T, create string, home targets.Guard) {
 		do(write("", "", "fourth", 8, ifVersion(7)), applied)
 		do(write("", "", "fifth", 8, ifVersion(7)), clashOfData)
 		holds("fourth", 8)
+		written := write("", "", "", 0, unguarded).Value.UpdatedAt
+		do(write("", "", "fifth", 8, ifUnmodified(written.Add(time.Millisecond))), clashOfData)
+		do(write("", "", "sixth", 9, ifUnmodified(written)), applied)
+		holds("sixth", 9)
 	} else {
-		r := a.do(t, create, write(key, home, "fourth", 8, ifVersion(7)))
-		if r.Outcome != targets.Unsupported || r.Attempts != 0 || r.Server != (targets.Span{}) || r.Message == "" {
-			t.Errorf("a plain key with a version condition: %+v", r)
+		for _, condition := range []targets.Condition{ifVersion(7), ifUnmodified(time.UnixMilli(1787116436381))} {
+			r := a.do(t, create, write(key, home, "fourth", 8, condition))
+			if r.Outcome != targets.Unsupported || r.Attempts != 0 || r.Server != (targets.Span{}) || r.Message == "" {
+				t.Errorf("a plain key with a condition on what it holds: %+v", r)
+			}
 		}
 		holds("third", 7)
 	}
@@ -354,6 +364,8 @@ func (a trigger) testRefused(t *testing.T) {
 		{envelope(`{"kind":"write","key":"contend-1","value":{"token":"x","version":1},"ttl_ms":1.5}`), "ttl_ms must be a whole number"},
 		{envelope(`{"kind":"write","key":"contend-1","value":{"token":"x","version":1},"if":{"guard":"luck"}}`), "guard must be one of"},
 		{envelope(`{"kind":"write","key":"contend-1","home":"version","value":{"token":"x","version":1},"if":{"guard":"version","counter":"0"}}`), "counter must be a whole number"},
+		{envelope(`{"kind":"write","key":"contend-1","home":"version","value":{"token":"x","version":1},"if":{"guard":"unmodified"}}`), "updated_at must be a time"},
+		{envelope(`{"kind":"write","key":"contend-1","home":"version","value":{"token":"x","version":1},"if":{"guard":"unmodified","updated_at":"2026-11-30T10:00:00.0001Z"}}`), "updated_at must be in whole milliseconds"},
 		{envelope(`{"kind":"read","key":"contend-1","not_before":1787116436381}`), "not_before must be a time"},
 		{envelope(`{"kind":"read","key":"contend-1","not_before":"` + far + `"}`), "more than 20 s ahead"},
 		{envelope(`{"kind":"sequence"}`), "a sequence needs ops"},

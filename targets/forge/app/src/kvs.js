@@ -25,7 +25,7 @@ export function kvsStore(create) {
     answers: ANSWERS,
     codeOf: (error) => error.code,
     refuse(op) {
-      if (op.guard !== 'version' || inEntity(op)) return undefined;
+      if (!['version', 'unmodified'].includes(op.guard) || inEntity(op)) return undefined;
       return { outcome: 'unsupported', message: 'a plain key of Forge KVS cannot carry a condition; an entity can' };
     },
     async ready() {},
@@ -55,19 +55,21 @@ function ask(op, create, inEntity) {
   }
   const value = inEntity ? attributesOf(op.value) : op.value;
   const ttl = op.ttl > 0 ? { ttl: { value: op.ttl, unit: 'SECONDS' } } : undefined;
-  const condition = conditionOf(op, create);
-  if (condition) {
-    const entity = { entityName: ENTITY, conditions: new Filter().and('version', condition) };
+  const conditions = conditionsOf(op, create);
+  if (conditions) {
+    const entity = { entityName: ENTITY, conditions };
     // The fourth argument: in the third a ttl is dropped without a word.
     return kvs.transact().set(op.key, value, entity, ttl).execute();
   }
   return place.set(op.key, value, op.guard === 'absent' ? { ...ttl, keyPolicy: 'FAIL_IF_EXISTS' } : ttl);
 }
 
-// conditionOf gives what a transaction demands of the version, if the op needs one.
-function conditionOf(op, create) {
-  if (op.guard === 'version') return FilterConditions.equalTo(op.counter); // a number: "0" is answered with 422
-  if (op.guard === 'absent' && create === 'transact') return FilterConditions.notExists();
+// conditionsOf gives what a transaction demands of the record, if the op needs one.
+function conditionsOf(op, create) {
+  const where = (attribute, condition) => new Filter().and(attribute, condition);
+  if (op.guard === 'version') return where('version', FilterConditions.equalTo(op.counter)); // a number: "0" is answered with 422
+  if (op.guard === 'unmodified') return where('updatedAt', FilterConditions.equalTo(milliseconds(op.unmodified)));
+  if (op.guard === 'absent' && create === 'transact') return where('version', FilterConditions.notExists());
   return undefined;
 }
 

@@ -60,14 +60,16 @@ function parseWrite(op) {
   integer('version', version);
   for (const time of [updated_at, expires_at]) if (time !== undefined) instant('a time of the value', time);
   const condition = object('if', op.if ?? { guard: '' });
-  const guard = oneOf('guard', condition.guard, ['', 'absent', 'version']);
+  const guard = oneOf('guard', condition.guard, ['', 'absent', 'version', 'unmodified']);
   if (guard === 'version') integer('counter', condition.counter);
+  if (guard === 'unmodified') wholeMilliseconds('updated_at', condition.updated_at);
   const ttl = integer('ttl_ms', op.ttl_ms ?? 0);
   if (ttl < 0) refuse('ttl_ms must not be negative');
   return {
     value: { token, version, updated_at, expires_at, body },
     guard,
     counter: condition.counter,
+    unmodified: condition.updated_at,
     ttl: Math.ceil(ttl / 1000),
   };
 }
@@ -100,6 +102,11 @@ const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 // Date.parse cuts off what is finer than a millisecond; an instant to wait for is
 // rounded up.
 const FINER = /\.\d{3}\d*[1-9]/;
+
+function wholeMilliseconds(name, text) {
+  instant(name, text);
+  if (FINER.test(text)) refuse(`${name} must be in whole milliseconds`);
+}
 
 function instant(name, text) {
   const milliseconds = typeof text === 'string' && RFC3339.test(text) ? Date.parse(text) : NaN;

@@ -20,6 +20,8 @@ const PUT = `INSERT INTO ${COLUMNS} ON DUPLICATE KEY UPDATE token = VALUES(token
 // It always changes a column: MySQL counts a row that stays as it was as not affected.
 const UPDATE = `UPDATE contend_records SET version = version + 1, token = ?, updated_at = ?, expires_at = ?, body = ?
   WHERE k = ? AND version = ?`;
+const MODIFY = `UPDATE contend_records SET version = ?, token = ?, updated_at = ?, expires_at = ?, body = ?
+  WHERE k = ? AND updated_at = ?`;
 const PAGE = 100;
 const LIST = `SELECT k FROM contend_records WHERE k > ? AND LOCATE(?, k) = 1 ORDER BY k LIMIT ${PAGE}`;
 
@@ -87,12 +89,13 @@ async function execute(statement, ...params) {
   return (await sql.prepare(statement).bindParams(...params).execute()) ?? {};
 }
 
-function statementOf({ kind, key, value, guard, counter }) {
+function statementOf({ kind, key, value, guard, counter, unmodified }) {
   if (kind === 'read') return [READ, key];
   if (kind === 'delete') return [DELETE, key];
   const { token, version, updated_at, expires_at, body } = value;
   const rest = [milliseconds(updated_at) ?? null, milliseconds(expires_at) ?? null, body === undefined ? null : JSON.stringify(body)];
   if (guard === 'version') return [UPDATE, token, ...rest, key, counter];
+  if (guard === 'unmodified') return [MODIFY, version, token, ...rest, key, milliseconds(unmodified)];
   return [guard === 'absent' ? CREATE : PUT, key, token, version, ...rest];
 }
 
