@@ -30,6 +30,9 @@ type contestLaunch struct {
 func (l *contestLaunch) common() *commonFlags { return &l.commonFlags }
 
 func (l *contestLaunch) register(fs *pflag.FlagSet) {
+	if few, ok := l.scenario.(interface{ Crowd() int }); ok {
+		l.contenders = few.Crowd()
+	}
 	l.contestFlags.register(fs, ownFlags(l.scenario))
 }
 

@@ -73,7 +73,9 @@ const (
 func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	f.registerTarget(fs, defaultTarget)
 	fs.AddGoFlagSet(own)
-	f.contenders = 12
+	if f.contenders == 0 {
+		f.contenders = 12
+	}
 	fs.VarP((*crowd)(f), "contenders", "n", "how many are let go at once; several numbers, as 2,4,8, make a run each")
 	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds, each on a fresh key")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")

@@ -171,6 +171,12 @@ func (r Result) document() document {
 	if r.Detail.Ghosts == nil {
 		d.blocks = append(d.blocks, r.contestBlock())
 	}
+	if len(r.Detail.Deliveries) > 0 {
+		d.blocks = append(d.blocks, r.deliveryBlock())
+	}
+	if r.Detail.Counter != nil {
+		d.blocks = append(d.blocks, r.counterBlock())
+	}
 	if len(r.Verdict.Violations) > 0 {
 		d.blocks = append(d.blocks, r.witnessBlock(r.Verdict.Violations[0]))
 	}
@@ -235,6 +241,9 @@ func (r Result) outcomeBlock() block {
 	if r.Detail.Ghosts != nil {
 		heading = fmt.Sprintf("Probes: %d requests after the creates", r.contenders())
 	}
+	if r.Detail.Counter != nil {
+		heading = fmt.Sprintf("Accepted and refused: %d writes in %d rounds of %d contenders", r.contenders(), r.Rounds, r.Params.Contenders)
+	}
 	b := block{heading: heading,
 		table: table{header: []string{"outcome", "at", "code", "status", "count", "share", "message"},
 			right: []bool{false, false, false, true, true, true, false}}}
@@ -250,9 +259,22 @@ func (r Result) outcomeBlock() block {
 			percent(float64(o.Count) / float64(r.contenders())), orDash(message)})
 	}
 	w := r.Winners
-	if total := w.None + w.One + w.Several; total > 0 {
+	if total := w.None + w.One + w.Several; total > 0 && r.Detail.Counter == nil {
 		b.text = append(b.text, fmt.Sprintf("Winners a round: none in %d, one in %d, several in %d (fewest %d, most %d).",
 			w.None, w.One, w.Several, w.Min, w.Max))
+	}
+	if l := r.Detail.Lease; l != nil {
+		b.text = append(b.text, fmt.Sprintf("Of those that lost, %d lost at the read (%s), where no guard is, and %d at the conditional write. Periods a round: %d.",
+			l.AtRead, percent(l.ReadShare), l.AtWrite, l.Periods))
+	}
+	return b
+}
+
+// deliveryBlock tells which way each delivery took.
+func (r Result) deliveryBlock() block {
+	b := block{heading: "What the deliveries did", table: table{header: []string{"delivery", "branch of the handler", "rounds"}, right: []bool{false, false, true}}}
+	for _, d := range r.Detail.Deliveries {
+		b.table.rows = append(b.table.rows, []string{d.Delivery, d.Branch, fmt.Sprint(d.Count)})
 	}
 	return b
 }

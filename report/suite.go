@@ -174,6 +174,7 @@ func (s Suite) summary() document {
 		d.title += fmt.Sprintf(" · %d of %d SIMULATED, not a live platform", simulated, len(s.Runs))
 	}
 	d.lead = append(d.lead, fmt.Sprintf("%s, %s. Made by: %s (contend %s)", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Command, s.Tool.Version))
+	d.blocks = append(d.blocks, s.curveBlocks()...)
 	if s.Night != nil {
 		d.blocks = append(d.blocks, s.Night.blocks()...)
 	}

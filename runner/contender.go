@@ -85,6 +85,9 @@ func (c *Contender) Sleep(d time.Duration) bool {
 	}
 }
 
+// Elapsed is the time since the start of the run, on the clock of the exchanges.
+func (c *Contender) Elapsed() time.Duration { return time.Since(c.run.start) }
+
 // Over tells whether the run is interrupted.
 func (c *Contender) Over() bool { return c.over.Err() != nil }
 

@@ -78,6 +78,7 @@ func evidenceOf(r *runner.Round) Evidence {
 func (e *Evidence) spansOf(r *runner.Round) []span {
 	spans := make([]span, 0, len(r.Ops))
 	times := timesOf(r)
+	reached := runner.Own // the contender that was last found at the guard
 	for i := range r.Ops {
 		x := &r.Ops[i]
 		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
@@ -86,7 +87,8 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 		}
 		o := x.Reply.Outcome
 		met := x.Op.Kind == targets.Write && (o == targets.OK || o == targets.Conflict || o == targets.Aborted)
-		if met {
+		if met && reached != x.Contender {
+			reached = x.Contender
 			e.ReachedGuard++
 		}
 		sent, end, known := times(x)

@@ -161,8 +161,11 @@ type Judgement struct {
 
 // Detail is what only one scenario has.
 type Detail struct {
-	WinnerRank *WinnerRank  `json:"winner_rank,omitempty"`
-	Ghosts     *GhostReport `json:"ghosts,omitempty"`
+	WinnerRank *WinnerRank      `json:"winner_rank,omitempty"`
+	Ghosts     *GhostReport     `json:"ghosts,omitempty"`
+	Counter    *CounterPrice    `json:"counter,omitempty"`
+	Lease      *LeaseLosers     `json:"lease,omitempty"`
+	Deliveries []DeliveryBranch `json:"deliveries,omitempty"`
 }
 
 // WinnerRank is the winner's place in the order of sending, from 1.

@@ -36,6 +36,11 @@ func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Pla
 	if err != nil {
 		t.Fatal(err)
 	}
+	return raceWith(t, s, target, change)
+}
+
+func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change func(*runner.Plan)) judged {
+	t.Helper()
 	defer target.Close()
 	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second,
 		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}

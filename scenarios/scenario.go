@@ -177,18 +177,22 @@ func lastFates(r *runner.Round) []Fate {
 		if i < len(r.Ops)-1 && r.Ops[i+1].Contender == r.Ops[i].Contender {
 			continue
 		}
-		last := &r.Ops[i]
-		f := Fate{Outcome: string(last.Reply.Outcome), At: string(last.Op.Kind), Last: last}
-		switch {
-		case last.Op.Kind == targets.Write && last.Reply.Outcome == targets.OK:
-			f.Outcome = "won"
-		case last.Reply.Outcome == targets.Conflict, last.Op.Kind == targets.Read && last.Reply.Outcome == targets.OK,
-			last.Op.Kind == targets.Read && last.Reply.Outcome == targets.Missing:
-			f.Outcome = "lost"
-		case last.Reply.Outcome == targets.Unsupported, last.Reply.Outcome == targets.Missing:
-			f.Outcome = string(targets.Invalid)
-		}
-		fates = append(fates, f)
+		fates = append(fates, fateOf(&r.Ops[i]))
 	}
 	return fates
+}
+
+// fateOf is what an exchange made of its contender, if it was the last.
+func fateOf(last *runner.Exchange) Fate {
+	f := Fate{Outcome: string(last.Reply.Outcome), At: string(last.Op.Kind), Last: last}
+	switch {
+	case last.Op.Kind == targets.Write && last.Reply.Outcome == targets.OK:
+		f.Outcome = "won"
+	case last.Reply.Outcome == targets.Conflict, last.Op.Kind == targets.Read && last.Reply.Outcome == targets.OK,
+		last.Op.Kind == targets.Read && last.Reply.Outcome == targets.Missing:
+		f.Outcome = "lost"
+	case last.Reply.Outcome == targets.Unsupported, last.Reply.Outcome == targets.Missing:
+		f.Outcome = string(targets.Invalid)
+	}
+	return f
 }

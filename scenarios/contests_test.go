@@ -1,0 +1,252 @@
+package scenarios_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// raceOn is race on sessions that behave otherwise.
+func raceOn(t *testing.T, s scenarios.Contest, url string, wrap func(targets.Session) targets.Session, change func(*runner.Plan)) judged {
+	t.Helper()
+	target, err := targets.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raceWith(t, s, wrapped{target, wrap}, change)
+}
+
+func kindsOf(v scenarios.Verdict) map[string]int {
+	kinds := make(map[string]int)
+	for _, violation := range v.Violations {
+		kinds[violation.Kind]++
+	}
+	return kinds
+}
+
+// wantViolated wants every round violated, by this kind alone.
+func wantViolated(t *testing.T, got judged, kind string) {
+	t.Helper()
+	v := got.Verdict
+	if v.Status != scenarios.Violated || v.ViolatedRounds != got.summary.Rounds || len(kindsOf(v)) != 1 || kindsOf(v)[kind] == 0 {
+		t.Errorf("%s in %d of %d rounds by %v (%v), want %s in all", v.Status, v.ViolatedRounds, got.summary.Rounds, kindsOf(v), v.Reasons, kind)
+	}
+	for _, violation := range v.Violations {
+		if len(violation.Witness) == 0 || violation.Detail == "" {
+			t.Errorf("%s has no witness, or no words: %+v", violation.Kind, violation)
+		}
+	}
+}
+
+func lease(change func(*scenarios.Lease)) *scenarios.Lease {
+	s := scenarios.NewLease()
+	change(s)
+	return s
+}
+
+// Several periods have one holder each, and a former holder is refused.
+func TestLeasePeriods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := race(t, lease(func(s *scenarios.Lease) { s.Periods, s.Term = 4, time.Second }), "sim:?latency=40ms", nil)
+		if got.Verdict.Status != scenarios.Held || got.Winners.Min != 4 || got.Winners.Max != 4 {
+			t.Errorf("%s, %+v: %v %+v", got.Verdict.Status, got.Winners, got.Verdict.Reasons, got.Verdict.Violations)
+		}
+	})
+}
+
+// What a natural test shows: all but one lose at the read, and nobody reaches the
+// condition. That is no evidence, and the report tells the share.
+func TestLeaseNaturalTestIsInconclusive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.ReadBarrier, s.Term = false, time.Minute })
+		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Stagger = 400 * time.Millisecond })
+		if got.Verdict.Status != scenarios.Inconclusive || got.Detail.Lease.ReadShare != 1 || got.Detail.Lease.AtRead != 66 {
+			t.Errorf("%s: %+v, %v", got.Verdict.Status, got.Detail.Lease, got.Verdict.Reasons)
+		}
+		if !strings.Contains(strings.Join(got.Verdict.Reasons, ""), "lost at the read") {
+			t.Errorf("reasons %q", got.Verdict.Reasons)
+		}
+	})
+}
+
+// openWork ignores conditions on the record of the holders.
+type openWork struct{ targets.Session }
+
+func (o openWork) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if strings.HasSuffix(op.Key, "-work") && op.Kind == targets.Write && op.If.Guard != targets.Unguarded {
+		op.If = targets.Condition{}
+	}
+	return o.Session.Do(ctx, op)
+}
+
+func TestLeaseFenceThatLetsFormerHoldersIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.Periods, s.Term = 6, time.Second })
+		got := raceOn(t, s, "sim:?latency=40ms", func(s targets.Session) targets.Session { return openWork{s} }, nil)
+		if kinds := kindsOf(got.Verdict); got.Verdict.Status != scenarios.Violated || kinds["stale-fence-accepted"] == 0 {
+			t.Errorf("%s by %v", got.Verdict.Status, kinds)
+		}
+	})
+}
+
+// hasty shows leases that have run out long ago, so that they are taken at once.
+type hasty struct{ targets.Session }
+
+func (h hasty) Do(ctx context.Context, op targets.Op) targets.Reply {
+	r := h.Session.Do(ctx, op)
+	if op.Kind == targets.Read && r.Record.Version > 0 {
+		r.Record.Body = json.RawMessage(`{"period":1,"expires_ns":0}`)
+	}
+	return r
+}
+
+func TestLeaseTakenBeforeItsExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.Periods, s.Term = 3, time.Hour })
+		got := raceOn(t, s, "sim:?latency=40ms", func(s targets.Session) targets.Session { return hasty{s} }, nil)
+		wantViolated(t, got, "early-takeover")
+	})
+}
+
+// The trap of a lease by TTL: after its expiry nobody can take it. A store that
+// frees a key at once is held.
+func TestLeaseByTTL(t *testing.T) {
+	byTTL := func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", time.Second }
+	for _, skip := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			got := race(t, lease(byTTL), "sim:?latency=40ms&sweep=1h", func(p *runner.Plan) { p.SkipControls = skip })
+			wantViolated(t, got, "ghost")
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if got := race(t, lease(byTTL), "sim:?latency=40ms&sweep=0s", nil); got.Verdict.Status != scenarios.Held || got.Winners.Min != 2 {
+			t.Errorf("%s, %+v: %v %+v", got.Verdict.Status, got.Winners, got.Verdict.Reasons, got.Verdict.Violations)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		early := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second })
+		got := raceOn(t, early, "sim:?latency=40ms&sweep=0s", func(s targets.Session) targets.Session { return &reopens{Session: s} }, nil)
+		if kinds := kindsOf(got.Verdict); got.Verdict.Status != scenarios.Violated {
+			t.Errorf("%s by %v", got.Verdict.Status, kinds)
+		}
+	})
+}
+
+// reopens lets a second create in while the first holds the key.
+type reopens struct {
+	targets.Session
+	n int
+}
+
+func (r *reopens) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.If.Guard == targets.IfAbsent && op.TTL > 0 {
+		op.If = targets.Condition{}
+	}
+	return r.Session.Do(ctx, op)
+}
+
+// Only a flag that outlives the attempts and not the run holds; how the marker is
+// claimed changes none of it.
+func TestDuplicateEventVariants(t *testing.T) {
+	for saw, kind := range map[string]string{"run": "", "attempt": "marker-deleted", "none": "marker-deleted", "process": "silenced"} {
+		for _, claim := range []string{"atomic", "check-then-set", "none"} {
+			// Without a claim nothing silences anybody, whoever deletes what.
+			if claim == "none" {
+				switch saw {
+				case "run":
+					kind = "spoke-again"
+				case "process":
+					kind = "spoke-again"
+				}
+			}
+			t.Run(saw+"/"+claim, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := scenarios.NewDuplicateEvent()
+					s.Saw, s.Claim = saw, claim
+					got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 2 })
+					if kind != "" {
+						wantViolated(t, got, kind)
+					} else if got.Verdict.Status != scenarios.Held {
+						t.Errorf("%s: %v %+v", got.Verdict.Status, got.Verdict.Reasons, got.Verdict.Violations)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The branches of the incident, in its own order.
+func TestDuplicateEventTellsTheBranches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scenarios.NewDuplicateEvent()
+		s.Saw = "attempt"
+		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 2 })
+		want := map[string]string{
+			"duplicate that repaired the page": "repaired, claimed the marker, commented",
+			"other duplicate":                  "refused, read again; clean page: cleared the marker",
+			"third delivery":                   "repaired, claimed the marker, commented",
+			"clean save":                       "clean page: cleared the marker",
+			"delivery of a new incident":       "repaired, claimed the marker, commented",
+		}
+		for _, d := range got.Detail.Deliveries {
+			if want[d.Delivery] != d.Branch || d.Count != 6 {
+				t.Errorf("%s: %s, %d times", d.Delivery, d.Branch, d.Count)
+			}
+			delete(want, d.Delivery)
+		}
+		if len(want) > 0 {
+			t.Errorf("not told: %v", want)
+		}
+	})
+}
+
+// A duplicate that comes when all is over reads a clean page and clears the marker,
+// whatever its own flag says: without the forced conflict that is seen too.
+func TestDuplicateEventThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scenarios.NewDuplicateEvent()
+		s.ForceConflict = false
+		_ = s.Offsets.Set("5s")
+		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 2 })
+		wantViolated(t, got, "marker-deleted")
+	})
+}
+
+// The price of the guard is counted, not estimated.
+func TestCounterPrice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scenarios.NewCounter()
+		s.Backoff, s.Times = "none", 2
+		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 4 })
+		p := got.Detail.Counter
+		// All move in step: of each four tries one succeeds, and a round takes as many steps as there are successes.
+		if got.Verdict.Status != scenarios.Held || p.Successes != 6*8 || p.TriesMax < 4 || p.Wasted <= 0.5 || p.Contenders != 4 {
+			t.Errorf("%s: %+v", got.Verdict.Status, p)
+		}
+		if each := p.Elapsed / 6; each != 8*80*time.Millisecond {
+			t.Errorf("a round takes %s, want 8 steps of a read and a write", each)
+		}
+		if p.PerSecond < 12.4 || p.PerSecond > 12.6 {
+			t.Errorf("%v successes a second, want one in 80 ms", p.PerSecond)
+		}
+	})
+}
+
+// Chance is as the chi-square test says.
+func TestCounterFairness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scenarios.NewCounter()
+		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders, p.Rounds = 3, 30 })
+		f := got.Detail.Counter.Fairness
+		if f == nil || f.P == nil || *f.P < 0.001 {
+			t.Errorf("contenders that are alike: %+v", f)
+		}
+	})
+}

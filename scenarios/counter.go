@@ -1,0 +1,320 @@
+package scenarios
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/aclements/go-moremath/mathx"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// Counter lets every contender add one to a record until it has succeeded so many
+// times.
+type Counter struct {
+	Times   int    `json:"times"`
+	Backoff string `json:"backoff"`
+	blind   bool   // the twin's: without the condition
+}
+
+// NewCounter gives the defaults.
+func NewCounter() *Counter { return &Counter{Times: 3, Backoff: "jitter"} }
+
+// Info describes the scenario.
+func (s *Counter) Info() Info {
+	info := Info{
+		Name:    "counter",
+		Summary: "every contender adds one to a record until it has succeeded M times; the price of the guard under contention",
+		Help: `Raced: every contender reads the record and writes it back with one more, on condition of the version it read, and
+tries again after a refusal, until it has succeeded --times times.
+Must hold: the counter ends at what it began with plus one for each write that was accepted (an unknown one may count),
+and no two accepted writes follow the same version.
+Inconclusive means that the guard was not put to the test: fewer than two writers met there.`,
+		Property: "the counter has gone up by one for each accepted write, and by no more than the unknown ones beside",
+		Guard:    targets.IfVersion,
+	}
+	if s.blind {
+		info.Property = "no increment is lost (expected to be violated: nothing guards it)"
+		info.Guard, info.Unguarded = targets.Unguarded, true
+	}
+	return info
+}
+
+// backoffs are the ways to wait before trying again.
+var backoffs = [...]string{"none", "exponential", "jitter"}
+
+// Flags are the scenario's own.
+func (s *Counter) Flags(fs *flag.FlagSet) {
+	fs.IntVar(&s.Times, "times", s.Times, "successes that each contender needs")
+	fs.StringVar(&s.Backoff, "backoff", s.Backoff, "how a refused contender waits: none, exponential, or jitter (exponential, drawn from 0 on)")
+}
+
+// Check refuses parameters that cannot be.
+func (s *Counter) Check() error {
+	var wrong []error
+	if s.Times < 1 || s.Times > 1000 {
+		wrong = append(wrong, fmt.Errorf("--times %d: from 1 to 1000", s.Times))
+	}
+	if !slices.Contains(backoffs[:], s.Backoff) {
+		wrong = append(wrong, fmt.Errorf("--backoff %q: there are none, exponential, jitter", s.Backoff))
+	}
+	return errors.Join(wrong...)
+}
+
+// Home keeps the keys where a write on a version works.
+func (*Counter) Home() targets.Guard { return targets.IfVersion }
+
+// Seeds is the record at version 0.
+func (*Counter) Seeds(key string) []targets.Op { return seedAtZero(key) }
+
+// Requests are a read and a write for each success.
+func (s *Counter) Requests() int { return 2 * s.Times }
+
+// Twin adds without the condition.
+func (s *Counter) Twin() Contest {
+	if s.blind {
+		return nil
+	}
+	return &Counter{Times: 1, Backoff: "none", blind: true}
+}
+
+const (
+	// triesEach is how often a contender tries for each success that it needs,
+	// before it gives up.
+	triesEach = 200
+	// unservedTries in a row, and a contender gives up.
+	unservedTries = 3
+	backoffBase   = 2 * time.Millisecond
+	backoffMost   = 250 * time.Millisecond
+)
+
+// Contend adds one until it has succeeded often enough.
+func (s *Counter) Contend(c *runner.Contender) {
+	random := c.Random()
+	refused, unserved := 0, 0
+	for done, tries := 0, 0; done < s.Times && tries < triesEach*s.Times && !c.Over(); tries++ {
+		seen := c.Read()
+		if s.blind {
+			c.Barrier("after-read")
+		}
+		outcome := seen.Outcome
+		if outcome == targets.OK {
+			condition := targets.Condition{Guard: targets.IfVersion, Counter: seen.Record.Version, Version: seen.Version}
+			if s.blind {
+				condition = targets.Condition{}
+			}
+			outcome = c.Write(seen.Record.Version+1, condition).Outcome
+		}
+		if outcome == targets.OK {
+			done, refused, unserved = done+1, 0, 0
+			continue
+		}
+		if unserved++; outcome.Served() {
+			unserved = 0
+		}
+		if unserved >= unservedTries {
+			return
+		}
+		refused++
+		if !c.Sleep(backoff(s.Backoff, refused, random.Float64())) {
+			return
+		}
+	}
+}
+
+// backoff gives the wait after so many refusals in a row; chance is from 0 to 1.
+func backoff(way string, refused int, chance float64) time.Duration {
+	d := min(backoffBase<<min(refused-1, 20), backoffMost)
+	switch way {
+	case "none":
+		return 0
+	case "jitter":
+		return time.Duration(chance * float64(d))
+	default:
+		return d
+	}
+}
+
+// counted is what is kept of a round of the counter.
+type counted struct {
+	versions
+	tries    []int // of each success: how many writes it took
+	requests int
+	wasted   int           // requests that led to no success
+	took     time.Duration // first call to last return of the contenders
+	shares   []int         // successes of each contender until the first was done
+}
+
+// Judge keeps of a round what its ruling needs.
+func (s *Counter) Judge(r *runner.Round) Finding {
+	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), Evidence: evidenceOf(firstWrites(r)), state: startState{key: r.Key, seed: r.Key + seedSuffix}}
+	k := &counted{versions: versionsOf(&f, r)}
+	f.own = k
+	k.price(r, s.Times)
+	return f
+}
+
+func (*Counter) readLate(f *Finding, e *runner.Exchange) { f.own.(*counted).readLate(f, e) }
+
+// Rule says what a finding, with its late read, means.
+func (*Counter) Rule(f *Finding) Ruling { return f.own.(*counted).rule(f) }
+
+// price tells what the successes cost.
+func (k *counted) price(r *runner.Round, times int) {
+	if len(r.Ops) == 0 {
+		return
+	}
+	first, last := r.Ops[0].Call, r.Ops[0].Return
+	type progress struct{ writes, done int }
+	by := make(map[int]*progress)
+	var finished time.Duration = forever // when the first contender was done
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		first, last = min(first, x.Call), max(last, x.Return)
+		p := by[x.Contender]
+		if p == nil {
+			p = &progress{}
+			by[x.Contender] = p
+		}
+		if x.Op.Kind != targets.Write {
+			continue
+		}
+		p.writes++
+		if x.Reply.Outcome == targets.OK {
+			k.tries = append(k.tries, p.writes)
+			p.writes = 0
+			if p.done++; p.done == times {
+				finished = min(finished, x.Return)
+			}
+		}
+	}
+	k.took, k.requests = last-first, len(r.Ops)
+	k.wasted = k.requests - 2*len(k.tries)
+	k.shares = make([]int, len(by))
+	for i := range r.Ops {
+		if x := &r.Ops[i]; x.Op.Kind == targets.Write && x.Reply.Outcome == targets.OK && x.Return <= finished && x.Contender < len(k.shares) {
+			k.shares[x.Contender]++
+		}
+	}
+}
+
+// Fates gives what became of every write, and of reads that failed.
+func (*Counter) Fates(r *runner.Round) []Fate {
+	var fates []Fate
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		if x.Op.Kind == targets.Write || x.Reply.Outcome != targets.OK {
+			fates = append(fates, fateOf(x))
+		}
+	}
+	return fates
+}
+
+// contested wants two writers that met at the guard.
+func (*Counter) contested(f *Finding, _ *Ruling, _ Terms) reason {
+	if f.Evidence.Untold {
+		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
+	}
+	if f.own.(*counted).wrote == 0 {
+		return reason{"had no accepted write", "their outcomes tell why"}
+	}
+	if f.own.(*counted).refusals >= 2 || f.Evidence.GuardContention > 0 {
+		return reason{}
+	}
+	return reason{"had fewer than two writers at the guard together", "raise --contenders or --times"}
+}
+
+// CounterPrice is what the guard costs under contention.
+type CounterPrice struct {
+	Contenders  int           `json:"contenders"`
+	Times       int           `json:"times"`
+	Successes   int           `json:"successes"`
+	PerSecond   float64       `json:"successes_per_second"` // while the contenders ran
+	TriesMedian *int          `json:"tries_p50"`            // writes that a success took
+	TriesP99    *int          `json:"tries_p99"`
+	TriesMax    int           `json:"tries_max"`
+	Wasted      float64       `json:"wasted"` // share of the requests that led to no success
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	Fairness    *Fairness     `json:"fairness,omitempty"`
+}
+
+// Fairness compares the contenders by their successes until the first of them was
+// done, over all rounds.
+type Fairness struct {
+	Least float64  `json:"least"` // share of the one that succeeded least
+	Most  float64  `json:"most"`
+	Even  float64  `json:"even"`        // what each would have
+	P     *float64 `json:"p,omitempty"` // chi-square; nil: too few successes
+}
+
+// fewestExpected successes a contender make a chi-square test valid.
+const fewestExpected = 5
+
+func (s *Counter) detail(findings []*Finding) Detail {
+	p := CounterPrice{Times: s.Times}
+	var tries []time.Duration
+	var shares []int
+	requests, wasted := 0, 0
+	for _, f := range findings {
+		k := f.own.(*counted)
+		p.Contenders = max(p.Contenders, f.Evidence.Contenders)
+		p.Successes += len(k.tries)
+		p.Elapsed += k.took
+		requests, wasted = requests+k.requests, wasted+k.wasted
+		for _, n := range k.tries {
+			tries = append(tries, time.Duration(n))
+			p.TriesMax = max(p.TriesMax, n)
+		}
+		for i, n := range k.shares {
+			if i >= len(shares) {
+				shares = append(shares, 0)
+			}
+			shares[i] += n
+		}
+	}
+	if p.Successes == 0 {
+		return Detail{}
+	}
+	if p.Elapsed > 0 {
+		p.PerSecond = float64(p.Successes) / p.Elapsed.Seconds()
+	}
+	if requests > 0 {
+		p.Wasted = float64(wasted) / float64(requests)
+	}
+	slices.Sort(tries)
+	for percentile, to := range map[float64]**int{50: &p.TriesMedian, 99: &p.TriesP99} {
+		if d, ok := Percentile(tries, percentile); ok {
+			n := int(d)
+			*to = &n
+		}
+	}
+	p.Fairness = fairness(shares)
+	return Detail{Counter: &p}
+}
+
+func fairness(shares []int) *Fairness {
+	total := 0
+	for _, n := range shares {
+		total += n
+	}
+	if len(shares) < 2 || total == 0 {
+		return nil
+	}
+	f := &Fairness{Least: float64(slices.Min(shares)) / float64(total), Most: float64(slices.Max(shares)) / float64(total), Even: 1 / float64(len(shares))}
+	expected := float64(total) / float64(len(shares))
+	if expected >= fewestExpected {
+		square := 0.0
+		for _, n := range shares {
+			square += (float64(n) - expected) * (float64(n) - expected) / expected
+		}
+		p := 1 - mathx.GammaInc(float64(len(shares)-1)/2, square/2)
+		p = math.Max(0, math.Min(1, p))
+		f.P = &p
+	}
+	return f
+}

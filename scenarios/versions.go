@@ -1,0 +1,146 @@
+package scenarios
+
+import (
+	"contend/runner"
+	"contend/targets"
+)
+
+// versions is what is kept of a round whose accepted writes each store the version
+// after the one that they replace, from 0 on.
+type versions struct {
+	breach   *breach // of the chain, the read-back included
+	wrote    int     // accepted writes
+	unknown  int     // that may have been applied
+	refusals int     // writes that the guard refused, or aborted
+	last     *act    // the accepted write of the highest version
+	read     *act    // the read-back that was made last
+	late     *act    // the read at the end of the run
+}
+
+// versionsOf takes what a round did to its own key.
+func versionsOf(f *Finding, r *runner.Round) versions {
+	var v versions
+	var acts []act
+	for i := range r.Ops {
+		a, ok := f.state.actOf(&r.Ops[i])
+		if !ok || r.Ops[i].Op.Key != r.Key {
+			continue
+		}
+		switch {
+		case a.kind == wrote:
+			f.won++
+			v.wrote++
+			if v.last == nil || a.version > v.last.version {
+				v.last = &a
+			}
+		case a.kind == uncertain:
+			v.unknown++
+		case a.kind == refused || a.outcome == targets.Aborted:
+			v.refusals++
+		}
+		acts = append(acts, a)
+	}
+	for i := range r.Reads {
+		if a, ok := f.state.actOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
+			acts, v.read = append(acts, a), &a
+		}
+	}
+	v.breach = chainBreach(acts)
+	return v
+}
+
+// chainBreach finds what no order of the accepted writes can explain.
+func chainBreach([]act) *breach { return nil }
+
+func (v *versions) readLate(f *Finding, e *runner.Exchange) {
+	if e.Op.Key != f.state.key {
+		return
+	}
+	if a, ok := f.state.actOf(e); ok {
+		a.late, f.readOnce, v.late = true, true, &a
+	}
+}
+
+// rule says what the chain and the reads of the final state mean together. What a
+// read-back shows counts only where the late read does not contradict it.
+func (v *versions) rule(f *Finding) Ruling {
+	r := Ruling{Winners: v.wrote, Unread: v.read == nil && v.late == nil && !f.Unseeded}
+	for _, read := range []*act{v.read, v.late} {
+		if read != nil && read.kind == sawForeign {
+			r.Void = true
+			return r
+		}
+	}
+	b, final := v.breach, v.read
+	before, late := v.countBreach(v.read), v.countBreach(v.late)
+	switch {
+	case v.late == nil:
+		b = firstBreach(b, before)
+	case late != nil:
+		b = firstBreach(b, late)
+	case before != nil:
+		r.StaleRead, b = true, nil
+	}
+	if v.late != nil {
+		final = v.late
+	}
+	r.accuse(f.Round, b)
+	// The count tells how many unknown writes were applied, whichever they were.
+	if final != nil {
+		r.Settled = min(v.unknown, max(0, int(final.version)-v.wrote))
+	} else {
+		r.Unsettled = v.unknown
+	}
+	return r
+}
+
+// accuse takes a breach, which may be nil, into the ruling.
+func (r *Ruling) accuse(round int, b *breach) {
+	switch {
+	case b == nil || r.Violation != nil:
+	case b.definite():
+		r.Violation = violation(round, b)
+	default:
+		r.Indefinite = true
+	}
+}
+
+func firstBreach(a, b *breach) *breach {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// countBreach compares the version that a read shows with the writes that were
+// accepted: v0+|W| <= final <= v0+|W|+|U|, with v0 = 0.
+func (v *versions) countBreach(read *act) *breach {
+	switch {
+	case read == nil:
+		return nil
+	case read.kind == sawNothing:
+		return &breach{"record-vanished", read, nil}
+	case read.version < int64(v.wrote):
+		return &breach{"lost-update", v.last, read}
+	case read.version > int64(v.wrote+v.unknown):
+		return &breach{"over-count", read, v.last}
+	default:
+		return nil
+	}
+}
+
+// firstWrites leaves of a round what each contender did until its first write: the
+// part that all began together.
+func firstWrites(r *runner.Round) *runner.Round {
+	first := *r
+	first.Ops = nil
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		last := len(first.Ops) - 1
+		begun := last >= 0 && first.Ops[last].Contender == x.Contender
+		if !begun || first.Ops[last].Op.Kind == targets.Read && x.Op.Kind == targets.Write && x.Op.Key == r.Key {
+			first.Ops = append(first.Ops, *x)
+		}
+	}
+	return &first
+}
