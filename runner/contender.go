@@ -75,14 +75,7 @@ func (c *Contender) Record() targets.Record {
 // Sleep waits; it gives false, at once, where the run is interrupted: the
 // contender is then to leave the round.
 func (c *Contender) Sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.over.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return wait(c.over, d)
 }
 
 // Elapsed is the time since the start of the run, on the clock of the exchanges.

@@ -48,6 +48,12 @@ type Timed interface {
 	Begin(now time.Time) time.Time
 }
 
+// Stamping contests write on condition of the time that a record bears.
+type Stamping interface {
+	// Stamps gives the precision of the times; 0: they do not.
+	Stamps() time.Duration
+}
+
 // Expiring contests give keys a time to live.
 type Expiring interface {
 	// Expires tells whether they do.
@@ -154,6 +160,9 @@ func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error
 	}
 	if expiring, ok := plan.Race.(Expiring); ok {
 		needs.TTL = expiring.Expires()
+	}
+	if stamping, ok := plan.Race.(Stamping); ok {
+		needs.Precision = stamping.Stamps()
 	}
 	if err := r.prepare(ctx, needs); err != nil {
 		return nil, err
@@ -349,12 +358,10 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
 	}
 	if timed, ok := contest.(Timed); ok {
-		wait := time.NewTimer(time.Until(timed.Begin(time.Now())))
-		defer wait.Stop()
-		select {
-		case <-ctx.Done():
+		// Once it has begun nothing is to wait for the limits any more.
+		requests := len(contest.Seeds(round.Key)) + len(r.contenders)*contest.Requests()
+		if !wait(ctx, r.budget.delay(requests)) || !wait(ctx, time.Until(timed.Begin(time.Now()))) {
 			return false
-		case <-wait.C:
 		}
 	}
 	seeds := contest.Seeds(round.Key)
@@ -382,6 +389,18 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 	}
 	round.Done = time.Since(r.start)
 	return true
+}
+
+// wait tells whether ctx did not end before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // release lets all contenders go at one moment and gathers what they wrote

@@ -295,6 +295,30 @@ func TestRateIsKept(t *testing.T) {
 	})
 }
 
+// timed begins its rounds with the minute.
+type timed struct{ scenarios.VersionCAS }
+
+func (timed) Begin(now time.Time) time.Time { return now.Truncate(time.Minute).Add(time.Minute) }
+
+// A round that has begun when it is to does not wait for the limits after its
+// seeds.
+func TestTimedRoundIsNotHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(4, 3)
+		p.Race, p.Twin, p.Unguarded, p.SkipControls = timed{}, nil, true, true
+		p.Limits = []targets.Limit{{Requests: 7, Per: 70 * time.Second}}
+		target := &scripted{do: always(targets.OK)}
+		began := time.Now()
+		h, _ := run(t, target, p)
+		for _, r := range h.rounds {
+			at := began.Add(r.Seeds[0].Call)
+			if past := at.Sub(at.Truncate(time.Minute)); past > time.Millisecond || r.Ops[0].Call-r.Seeds[0].Return > time.Millisecond {
+				t.Errorf("round %d was seeded %s past the minute, its contenders were let go %s after that", r.Number, past, r.Ops[0].Call-r.Seeds[0].Return)
+			}
+		}
+	})
+}
+
 func TestInterruptReadsDoubtfulRoundsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
