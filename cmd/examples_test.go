@@ -619,7 +619,7 @@ until "$RUNNER_TEMP/bin/contend" results ghosts --store store/results.db 2>&1 | 
 kill -9 $!
 wait $!
 `}
-	if good, out := play(t, shortNight+"  - {scenario: ttl-ghost, target: \"${CONTEND_SITE}\", keys: 5, watch: 1h}\n", killed); good {
+	if good, out := play(t, shortNight+"  - {scenario: ttl-ghost, target: \"${CONTEND_SITE}\", keys: 5, watch: 1h, expect-verdict: violated}\n", killed); good {
 		t.Errorf("the fourth night: %s", out)
 	}
 	if good, out := play(t, shortNight, gh); !good {
@@ -629,5 +629,61 @@ wait $!
 	text, err := os.ReadFile(summary)
 	if err != nil || bytes.Count(text, []byte("## contend nightly examples/night.yaml")) != 3 || !bytes.Contains(text, []byte("1 held, 1 violated")) {
 		t.Errorf("%v, the summary is\n%s", err, text)
+	}
+}
+
+// The page about schedules is followed step by step, in a folder that has the
+// examples.
+func TestDocsScheduleIt(t *testing.T) {
+	r := newReader(t)
+	if err := os.CopyFS(filepath.Join(r.dir, "examples"), os.DirFS("../examples")); err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, b := range blocksOf(t, "schedule-it.md") {
+		if b.name != "" {
+			write(t, filepath.Join(r.dir, b.name), r.stand.Replace(b.text), 0o600)
+			continue
+		}
+		for _, s := range samplesOf("```console\n" + b.text + "```\n") {
+			ran++
+			if strings.HasPrefix(s.command, "contend sim serve") {
+				port := regexp.MustCompile(`127\.0\.0\.1:\d+`)
+				r.stand = strings.NewReplacer(port.FindString(s.command), port.FindString(r.serve(t, s.command)))
+				continue
+			}
+			got := strings.ReplaceAll(r.shell(t, s.command), here, "/home/you")
+			if s.output == "" && got == "" {
+				t.Errorf("$ %s prints nothing", s.command)
+			}
+			if s.output != "" && upToNumbers(got) != upToNumbers(s.output) {
+				t.Errorf("$ %s\nprints\n%s\nthe page says\n%s", s.command, got, s.output)
+			}
+		}
+	}
+	if ran != 8 {
+		t.Errorf("%d commands ran, want 8", ran)
+	}
+}
+
+// The page names the examples, and every exit status.
+func TestDocsScheduleItNamesEverything(t *testing.T) {
+	text, err := os.ReadFile("../docs/schedule-it.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`\(\.\./(examples/[^)]*)\)`).FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, status := range []int{0, 1, 2, 3, 4, 5, 130} {
+		if !strings.Contains(string(text), fmt.Sprintf("\n| %d | ", status)) {
+			t.Errorf("exit status %d is missing", status)
+		}
 	}
 }
