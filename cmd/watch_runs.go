@@ -53,6 +53,7 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 		return nil, err
 	}
 	w.loaded = true
+	w.maker.Earlier(r.Verdict.Violations)
 	for _, g := range ghosts {
 		for e, err := range kept.Probes(g) {
 			if err != nil {
@@ -61,7 +62,7 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 			w.maker.Asked(g, e)
 			w.before += int64(e.Reply.Attempts)
 		}
-		scenarios.TakeUp(g)
+		scenarios.TakeUp(g, time.Since(g.Epoch))
 	}
 	// A process that was killed has told nothing but what it noted.
 	w.before = max(w.before, r.Requests)

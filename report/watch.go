@@ -30,6 +30,9 @@ func NewWatchMaker(front Front) (*WatchMaker, error) {
 	return m, err
 }
 
+// Earlier takes the violations that an earlier process told of the run.
+func (m *WatchMaker) Earlier(all []scenarios.Violation) { m.judge.Earlier(all) }
+
 // Controls judges the checks that go before.
 func (m *WatchMaker) Controls(c *runner.Controls) { m.judge.Controls(c) }
 

@@ -30,16 +30,26 @@ type Ghost struct {
 	// BlockedLive: a create was refused before the expiry, as it must be.
 	BlockedLive bool      `json:"blocked_live,omitempty"`
 	LastBlocked *Sighting `json:"last_blocked,omitempty"`
-	FirstFree   *Sighting `json:"first_free,omitempty"`
-	LastShown   *Sighting `json:"last_shown,omitempty"` // by a read
-	FirstGone   *Sighting `json:"first_gone,omitempty"`
-	Probes      int       `json:"probes"`     // answered or not, the create and controls left out
-	Unanswered  int       `json:"unanswered"` // of those: told nothing
+	// Proven is the refusal at the greatest age that is certain, ProvenAge.
+	Proven     *Sighting     `json:"proven,omitempty"`
+	ProvenAge  time.Duration `json:"proven_age_ns,omitempty"`
+	FirstFree  *Sighting     `json:"first_free,omitempty"`
+	LastShown  *Sighting     `json:"last_shown,omitempty"` // by a read
+	FirstGone  *Sighting     `json:"first_gone,omitempty"`
+	Probes     int           `json:"probes"`     // answered or not, the create and controls left out
+	Unanswered int           `json:"unanswered"` // of those: told nothing
 	// Asked is the call of the last request on the schedule.
 	Asked time.Duration `json:"asked_ns,omitempty"`
 	// Doubt: a write of ours may have been applied without our knowing, so that a
 	// refusal may be our own doing until a read shows the first record.
-	Doubt bool `json:"doubt,omitempty"`
+	Doubt   bool          `json:"doubt,omitempty"`
+	DoubtAt time.Duration `json:"doubt_at_ns,omitempty"` // when that write was last under way
+	// Resumed is when the present process took the key up; 0: it made it. Between
+	// two processes there is only the wall clock.
+	Resumed time.Duration `json:"resumed_ns,omitempty"`
+	Creates int           `json:"creates,omitempty"` // that certainly had no effect
+	Final   bool          `json:"final,omitempty"`   // of a key that is read: the create at its end was sent
+	Removed bool          `json:"removed,omitempty"` // from the store
 	// ClockUnknown: our clock was set, or stood still, while the key was watched.
 	ClockUnknown bool          `json:"clock_unknown,omitempty"`
 	NotBefore    time.Duration `json:"not_before_ns,omitempty"` // as a throttling target asked

@@ -38,8 +38,9 @@ type lateLine struct {
 
 // askedLine is a reply about a watched key.
 type askedLine struct {
-	Key      string    `json:"key"`
-	Exchange *Exchange `json:"exchange"`
+	Key          string    `json:"key"`
+	Exchange     *Exchange `json:"exchange"`
+	ClockUnknown bool      `json:"clock_unknown,omitempty"` // of the key, before the reply
 }
 
 // recordLine is any line but the first.
@@ -118,7 +119,7 @@ func (r *Recorder) Watching(ghosts []*Ghost) {
 
 // Asked writes a reply about a watched key.
 func (r *Recorder) Asked(g *Ghost, e *Exchange) {
-	r.line(recordLine{Asked: &askedLine{g.Key, e}})
+	r.line(recordLine{Asked: &askedLine{g.Key, e, g.ClockUnknown}})
 }
 
 // Finish writes how the run ended and the result, which only people read.
@@ -307,6 +308,7 @@ func (p *replay) asked(a *askedLine) error {
 	if g.Closed {
 		return fmt.Errorf("a reply about the key %q, which is done with", a.Key)
 	}
+	g.ClockUnknown = g.ClockUnknown || a.ClockUnknown
 	p.Asking.Observe(g, a.Exchange)
 	p.Watch.Asked(g, a.Exchange)
 	p.end.Requests += int64(a.Exchange.Reply.Attempts)

@@ -149,8 +149,17 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	for i := range w.sessions {
 		w.free = append(w.free, i)
 	}
-	controls := w.controls(ctx)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if w.plan.Within > 0 {
+		limited, cancel = context.WithDeadline(ctx, w.start.Add(w.plan.Within))
+	}
+	controls := w.controls(limited)
+	cancel()
 	observer.Controls(controls)
+	for _, g := range fresh {
+		// The creates are spread from here on.
+		g.Terms.Offset += time.Since(w.start)
+	}
 	if journal != nil && len(fresh) > 0 {
 		w.fail(journal.Intend(fresh))
 	}
@@ -164,12 +173,12 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 		if g.Created != nil {
 			w.removal++
 		}
-		w.enqueue(g, true)
+		w.enqueue(g, nil)
 	}
 	w.loop(ctx)
 	w.summary.Interrupted = ctx.Err() != nil
 	if w.unserved >= len(w.sessions)*unservedRounds && w.summary.Stopped == nil {
-		w.summary.Stopped = fmt.Errorf("the target stopped answering: none of the last %d requests was served", w.unserved)
+		w.summary.Stopped = fmt.Errorf("the target served none of the last %d requests; their outcomes tell why", w.unserved)
 	}
 	w.summary.Left = w.clean(controls)
 	w.summary.Requests += w.reopened.Load()
@@ -206,8 +215,11 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 		return c
 	}
 	do := func(session, contender int, op targets.Op) Exchange {
-		_ = w.budget.spend(w.requests, 1)
 		e := Exchange{Contender: contender, Op: op}
+		if w.budget.spend(ctx, 1) != nil {
+			e.Reply = targets.Reply{Outcome: targets.NotSent, Code: "interrupted"}
+			return e
+		}
 		w.exchange(w.sessions[session], &e)
 		w.count(&e)
 		return e
@@ -222,6 +234,9 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 	c.Nonce = append(c.Nonce, do(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: targets.IfAbsent,
 		Value: targets.Record{Token: Token(key, 0, 1)}}))
 	for i := range w.sessions {
+		if ctx.Err() != nil {
+			break
+		}
 		c.Nonce = append(c.Nonce, do(i, i, targets.Op{Kind: targets.Read, Key: key, Home: targets.IfAbsent}))
 	}
 	w.removal += 3
@@ -239,18 +254,18 @@ func (w *Watcher) count(e *Exchange) {
 	}
 }
 
-// enqueue asks what is next of the key.
-func (w *Watcher) enqueue(g *Ghost, first bool) {
+// enqueue asks what is next of the key, after an exchange; nil: it is the first.
+func (w *Watcher) enqueue(g *Ghost, after *Exchange) {
 	op, due, ok := w.asking.Next(g)
 	if !ok {
 		return
 	}
 	g.Due = due
-	if now := time.Since(w.start) + w.offset(g); w.plan.Once && due > now {
-		if !first {
+	if w.plan.Once {
+		if after != nil && due > after.Return {
 			return
 		}
-		due = now
+		due = min(due, time.Since(w.start)+w.offset(g))
 	}
 	if op.Kind == targets.Write {
 		op.Value.Body = w.body
@@ -272,7 +287,7 @@ func (w *Watcher) loop(ctx context.Context) {
 		}
 		var due <-chan time.Time
 		if !over && len(w.free) > 0 && len(w.queue) > 0 {
-			if w.plan.Budget > 0 && w.summary.Requests+int64(w.busy()+w.removal)+1 > w.plan.Budget {
+			if w.plan.Budget > 0 && w.summary.Requests+w.reopened.Load()+int64(w.busy()+w.removal)+1 > w.plan.Budget {
 				w.summary.Cut = fmt.Sprintf("the budget of %d requests was spent", w.plan.Budget)
 				over = true
 				continue
@@ -338,7 +353,7 @@ func (w *Watcher) take(a *answer) {
 	e.Call, e.Sent, e.Return = e.Call+offset, e.Sent+offset, e.Return+offset
 	w.checkClock()
 	w.asking.Observe(g, e)
-	w.enqueue(g, false)
+	w.enqueue(g, e)
 	w.observer.Asked(g, e)
 	if w.journal != nil {
 		w.fail(w.journal.Note(g, e))
@@ -361,6 +376,9 @@ func (w *Watcher) checkClock() {
 	for _, g := range w.watched {
 		g.ClockUnknown = g.ClockUnknown || !g.Closed
 	}
+	if w.journal != nil {
+		w.fail(w.journal.Intend(w.watched))
+	}
 }
 
 // clean removes the keys that nothing more is asked about; a volatile target
@@ -369,39 +387,80 @@ func (w *Watcher) clean(controls *Controls) error {
 	if w.target.Describe().Volatile {
 		return nil
 	}
-	var keys []string
-	homes := make(map[string]targets.Guard)
+	var jobs []removal
 	if !controls.Skipped && controls.Key != "" {
-		keys = append(keys, w.key("n"), controls.Key+"-create", controls.Key+"-cas")
-		homes[controls.Key+"-cas"] = targets.IfVersion
+		jobs = append(jobs, removal{w.key("n"), targets.IfAbsent, nil}, removal{controls.Key + "-create", targets.IfAbsent, nil},
+			removal{controls.Key + "-cas", targets.IfVersion, nil})
 	}
 	for _, g := range w.watched {
-		if (g.Closed || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
-			keys = append(keys, g.Key)
+		if !g.Removed && (g.Closed || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
+			jobs = append(jobs, removal{g.Key, targets.IfAbsent, g})
 		}
+	}
+	// The budget and the count are not safe for several: they are kept here.
+	next, results := make(chan removal), make(chan removed)
+	var group errgroup.Group
+	for i := range w.sessions {
+		group.Go(func() error {
+			for job := range next {
+				e := Exchange{Contender: Own, Op: targets.Op{Kind: targets.Delete, Key: job.key, Home: job.home}}
+				w.exchange(w.sessions[i], &e)
+				if broken(&e) {
+					w.reopen(&w.sessions[i], i)
+				}
+				results <- removed{job.ghost, e.Reply}
+			}
+			return nil
+		})
 	}
 	var failed error
-	for _, key := range keys {
-		home, found := homes[key]
-		if !found {
-			home = targets.IfAbsent
-		}
-		_ = w.budget.spend(w.requests, 1)
-		e := Exchange{Contender: Own, Op: targets.Op{Kind: targets.Delete, Key: key, Home: home}}
-		w.exchange(w.sessions[0], &e)
-		w.summary.Requests += int64(e.Reply.Attempts)
-		if broken(&e) {
-			w.reopen(&w.sessions[0], 0)
-		}
-		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported {
-			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))
-			if !o.Served() {
-				return failed
+	under, unserved := 0, 0
+	take := func(r removed) {
+		under--
+		w.summary.Requests += int64(r.reply.Attempts)
+		switch o := r.reply.Outcome; {
+		case o == targets.OK, o == targets.Missing, o == targets.Unsupported:
+			unserved = 0
+			if r.ghost != nil {
+				r.ghost.Removed = true
 			}
+		default:
+			failed = errors.New(firstNonEmpty(r.reply.Message, r.reply.Code, string(o)))
+			unserved++
 		}
 	}
+	for len(jobs) > 0 && unserved < len(w.sessions) {
+		_ = w.budget.spend(w.requests, 1)
+		for sent := false; !sent; {
+			select {
+			case next <- jobs[0]:
+				under, sent = under+1, true
+			case r := <-results:
+				take(r)
+			}
+		}
+		jobs = jobs[1:]
+	}
+	close(next)
+	for under > 0 {
+		take(<-results)
+	}
+	_ = group.Wait()
 	return failed
 }
+
+// removal is a key to be removed, and whose it is; removed what came of it.
+type (
+	removal struct {
+		key   string
+		home  targets.Guard
+		ghost *Ghost // nil: of a check
+	}
+	removed struct {
+		ghost *Ghost
+		reply targets.Reply
+	}
+)
 
 // asked is what is to be sent next about a key.
 type asked struct {

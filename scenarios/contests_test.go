@@ -132,7 +132,7 @@ func TestLeaseByTTL(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		early := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second })
-		got := raceOn(t, early, "sim:?latency=40ms&sweep=0s", func(s targets.Session) targets.Session { return &reopens{Session: s} }, nil)
+		got := raceOn(t, early, "sim:?latency=40ms&sweep=0s", func(s targets.Session) targets.Session { return &reopens{s} }, nil)
 		if kinds := kindsOf(got.Verdict); got.Verdict.Status != scenarios.Violated {
 			t.Errorf("%s by %v", got.Verdict.Status, kinds)
 		}
@@ -140,10 +140,7 @@ func TestLeaseByTTL(t *testing.T) {
 }
 
 // reopens lets a second create in while the first holds the key.
-type reopens struct {
-	targets.Session
-	n int
-}
+type reopens struct{ targets.Session }
 
 func (r *reopens) Do(ctx context.Context, op targets.Op) targets.Reply {
 	if op.If.Guard == targets.IfAbsent && op.TTL > 0 {

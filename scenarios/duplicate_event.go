@@ -154,12 +154,6 @@ type delivered struct {
 	Delivery int `json:"delivery"` // from 1; the duplicates first
 }
 
-func deliveryOf(r *targets.Record) int {
-	var d delivered
-	_ = json.Unmarshal(r.Body, &d)
-	return d.Delivery
-}
-
 // Seeds is the tampered page.
 func (*DuplicateEvent) Seeds(key string) []targets.Op {
 	seeds := seedAtZero(key)

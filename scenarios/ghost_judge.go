@@ -19,6 +19,7 @@ type GhostJudge struct {
 	run      string
 	controls []Control
 	skipped  bool
+	earlier  []Violation // of the controls of earlier processes
 	ghosts   []*runner.Ghost
 	unmapped int
 	sample   string
@@ -33,6 +34,16 @@ func (j *GhostJudge) Controls(c *runner.Controls) {
 		return
 	}
 	j.controls = append(sequentialControls(c), nonceControl(c.Nonce))
+}
+
+// Earlier takes the violations of a run as an earlier process told it: those of
+// its controls stand.
+func (j *GhostJudge) Earlier(all []Violation) {
+	for _, v := range all {
+		if v.Control != "" {
+			j.earlier = append(j.earlier, v)
+		}
+	}
 }
 
 // Watching takes the keys of the run.
@@ -129,39 +140,40 @@ type GhostKey struct {
 type ghostReading struct {
 	*runner.Ghost
 	earliest, latest time.Duration // of the expiry, since the epoch
+	proven           time.Duration // age of the refusal at the greatest age that is certain
 }
 
 // age of an instant is at least since, and at most upTo.
 func (r *ghostReading) since(at time.Duration) time.Duration { return at - r.latest }
 func (r *ghostReading) upTo(at time.Duration) time.Duration  { return at - r.earliest }
 
-// granted gives the times to live that the store told.
-func (j *GhostJudge) granted() (told Range, ok bool) {
+// granted gives the times to live that the store told, and how fine it tells them.
+func (j *GhostJudge) granted() (told Range, fine time.Duration, ok bool) {
 	for _, g := range j.ghosts {
 		if g.Granted > 0 {
 			if !ok {
 				told, ok = Range{g.Granted, g.Granted}, true
 			}
 			told.From, told.To = min(told.From, g.Granted), max(told.To, g.Granted)
+			fine = max(fine, resolution(g.Expires))
 		}
 	}
-	return told, ok
+	return told, fine, ok
 }
 
 func (j *GhostJudge) readings() []ghostReading {
-	told, ok := j.granted()
+	told, fine, _ := j.granted()
 	var all []ghostReading
 	for _, g := range j.ghosts {
 		if g.Created == nil || g.State == runner.GhostAbandoned {
 			continue
 		}
-		ttl := Range{g.Terms.TTL, g.Terms.TTL}
-		if g.Granted > 0 {
-			ttl = Range{g.Granted, g.Granted}
-		} else if ok {
-			ttl = told
+		own := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires))
+		ttl := own
+		if g.Granted == 0 {
+			ttl = Range{ttlOf(g.Terms.TTL, told.From, fine).From, ttlOf(g.Terms.TTL, told.To, fine).To}
 		}
-		all = append(all, ghostReading{g, g.Created.Call + ttl.From, g.Created.Return + ttl.To})
+		all = append(all, ghostReading{g, g.Created.Call + ttl.From, g.Created.Return + ttl.To, g.ProvenAge - (ttl.To - own.To)})
 	}
 	return all
 }
@@ -177,25 +189,25 @@ const (
 	ghostUncounted                  // tells nothing
 )
 
-// fateOf rules a key that creates were tried on. A clock that jumped has run on
+// fateOf rules a key that creates were tried on. A clock that stood still has run on
 // for at least what it shows, so that a block beyond the tolerance stays proven.
 func (r *ghostReading) fateOf() (fate ghostFate, why reason) {
 	tolerance := r.Terms.Tolerance
 	switch {
-	case r.FirstFree != nil && r.FirstFree.Return < r.earliest:
-		return ghostEarly, reason{}
-	case r.LastBlocked != nil && r.since(r.LastBlocked.Call) > tolerance:
+	case r.Proven != nil && r.proven > tolerance:
 		return ghostViolated, reason{}
 	case r.ClockUnknown:
 		return ghostUncounted, reason{"were watched while our clock was set or the machine slept", ""}
+	case isEarly(r.Ghost):
+		return ghostEarly, reason{}
 	case r.FirstFree != nil && r.upTo(r.FirstFree.Return) <= tolerance:
 		return ghostKnown, reason{}
 	case r.FirstFree != nil:
-		return ghostUnclear, reason{"were first seen free after the tolerance, and not seen to block that long", "raise --tolerance: the target answers too slowly for this one"}
+		return ghostUnclear, reason{"were first seen free after the tolerance, and not seen to block that long", "probe more often, or raise --tolerance"}
 	case !r.Closed:
 		return ghostUnclear, reason{"were still watched when the watch ended", "go on with --resume, or let it end"}
 	case r.LastBlocked != nil && r.LastBlocked.Call >= r.earliest:
-		return ghostUnclear, reason{"were still blocking when the watch ended, within the tolerance", "make --watch longer than --tolerance"}
+		return ghostUnclear, reason{"were still blocking when the watch ended, and not for certain beyond the tolerance", "make --watch longer than --tolerance"}
 	default:
 		return ghostUncounted, reason{"had no probe answered after the expiry", "mend what their outcomes tell"}
 	}
@@ -215,8 +227,9 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	t := ghostTally{why: make(map[reason]int)}
 	readings := j.readings()
 	write := 0
+	lost := forgotten(readings)
 	for i := range readings {
-		t.add(&readings[i])
+		t.add(&readings[i], lost)
 	}
 	for _, g := range j.ghosts {
 		if g.Arm == WriteArm {
@@ -238,11 +251,25 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	return out
 }
 
-func (t *ghostTally) add(r *ghostReading) {
+// forgotten tells whether the store lost a key that has no time to live: then one
+// that is gone has not expired early.
+func forgotten(readings []ghostReading) bool {
+	for i := range readings {
+		if readings[i].Arm == TwinArm && readings[i].FirstFree != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *ghostTally) add(r *ghostReading, lost bool) {
 	if r.Arm == TwinArm {
 		return
 	}
 	fate, why := r.fateOf()
+	if fate == ghostEarly && lost {
+		fate, why = ghostUncounted, reason{"were gone when the store had lost keys without a TTL too", ""}
+	}
 	switch fate {
 	case ghostViolated:
 		t.violations = append(t.violations, r.ghost())
@@ -267,16 +294,16 @@ func (t *ghostTally) add(r *ghostReading) {
 
 // ghost words a block beyond the tolerance.
 func (r *ghostReading) ghost() Violation {
-	age := r.since(r.LastBlocked.Call)
+	age := r.proven
 	return Violation{Kind: "ghost", Key: r.Key, age: age,
 		Detail: fmt.Sprintf("%s was refused with %s at least %s after the key had expired (tolerance %s)", "create-if-absent",
-			sightingText(r.LastBlocked), Coarse(age), Coarse(r.Terms.Tolerance)),
-		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.LastBlocked)}}
+			sightingText(r.Proven), Coarse(age), Coarse(r.Terms.Tolerance)),
+		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.Proven)}}
 }
 
 // goneEarly words a key that went before its expiry.
 func (r *ghostReading) goneEarly() Violation {
-	left := r.earliest - r.FirstFree.Return
+	left := r.Created.Call + r.Terms.TTL - r.FirstFree.Return
 	return Violation{Kind: "early-expiry", Key: r.Key, age: forever,
 		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", Coarse(left)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
@@ -328,9 +355,11 @@ func (j *GhostJudge) ownControls(readings []ghostReading) []Control {
 		return nil
 	}
 	live, twin := Control{Name: "live", AsExpected: true}, Control{Name: "twin", AsExpected: true}
-	judge := func(c *Control, ok bool, missed string) {
-		c.Rounds++
-		if !ok {
+	judge := func(c *Control, answered, ok bool, missed string) {
+		if !answered {
+			return
+		}
+		if c.Rounds++; !ok {
 			c.AsExpected, c.Detail = false, missed
 		}
 	}
@@ -338,25 +367,41 @@ func (j *GhostJudge) ownControls(readings []ghostReading) []Control {
 		r := &readings[i]
 		switch r.Arm {
 		case EarlyArm:
-			judge(&live, r.BlockedLive || r.FirstFree != nil && r.FirstFree.Return < r.earliest, "a key was not seen to block before it expired, so a ghost might not be seen either")
+			judge(&live, r.BlockedLive || r.FirstFree != nil || r.LastBlocked != nil, r.BlockedLive || isEarly(r.Ghost),
+				"a key was not seen to block before it expired, so a ghost might not be seen either")
 		case TwinArm:
-			judge(&twin, r.LastBlocked != nil, "a key without a TTL was not seen to block, so a ghost might not be seen either")
+			judge(&twin, r.FirstFree != nil || r.LastBlocked != nil, r.LastBlocked != nil && r.FirstFree == nil,
+				"a key without a TTL did not block, so a ghost might not be seen either: the store loses keys, or gives them a TTL of its own")
 		}
 	}
 	for _, c := range []*Control{&live, &twin} {
 		if c.Rounds == 0 {
-			c.AsExpected, c.Detail = false, "its keys could not be created"
+			c.AsExpected, c.Detail = false, "none of its keys was answered"
 		}
 	}
 	return []Control{live, twin}
 }
 
+// alone counts the keys that are left alone until they are asked once, beyond the
+// tolerance, and those of them that were answered.
+func (j *GhostJudge) alone() (planned, answered int) {
+	for _, g := range j.ghosts {
+		if g.Arm == OnceArm && ages(g)[0] > g.Terms.Tolerance {
+			if planned++; g.FirstFree != nil || g.LastBlocked != nil {
+				answered++
+			}
+		}
+	}
+	return planned, answered
+}
+
 func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end GhostEnd) Verdict {
 	v := Verdict{Status: Inconclusive, Property: NewTTLGhost().Info().Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
+	v.Violations = append(v.Violations, j.earlier...)
 	for _, c := range controls {
 		v.Violations = append(v.Violations, c.violations...)
 	}
-	v.Violations = append(v.Violations, t.violations[:min(len(t.violations), shownViolations)]...)
+	v.Violations = append(v.Violations, t.violations...)
 	if len(v.Violations) > 0 {
 		v.Status = Violated
 	} else if v.Reasons = append(v.Reasons, j.doubts(t, controls, write, end)...); len(v.Reasons) == 0 {
@@ -378,6 +423,9 @@ func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end Gh
 	if end.Cut != "" {
 		add("the watch was cut: %s", end.Cut)
 	}
+	if end.Interrupted {
+		add("the watch was interrupted before all of its keys were done")
+	}
 	if j.skipped {
 		add("the controls were skipped, so nothing shows that a ghost would have been seen (leave --skip-controls out)")
 	}
@@ -388,6 +436,11 @@ func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end Gh
 	}
 	if j.unmapped > 0 {
 		add("%d of the replies have no row in the target's table, such as %s", j.unmapped, j.sample)
+	}
+	if planned, answered := j.alone(); planned == 0 {
+		add("no key that is asked a single time was to be asked beyond the tolerance, so asking may be what frees them (make --watch longer than --tolerance)")
+	} else if 2*answered < planned {
+		add("%d of the %d keys that are asked a single time, beyond the tolerance, were answered, so asking may be what frees them", answered, planned)
 	}
 	switch {
 	case t.unclear > 0 || 2*t.known < write:

@@ -43,7 +43,7 @@ func (j *GhostJudge) report(readings []ghostReading) *GhostReport {
 		out.Keys = append(out.Keys, keyOf(g, byKey[g.Key]))
 		out.arm(g)
 	}
-	if told, ok := j.granted(); ok {
+	if told, _, ok := j.granted(); ok {
 		out.Granted = []Range{told}
 	}
 	out.estimate(readings)

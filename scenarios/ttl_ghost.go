@@ -76,8 +76,31 @@ func (s *TTLGhost) Check() error {
 	refuse(s.First <= 0, "--first %s: must be longer than 0", s.First)
 	refuse(!(s.Factor >= 1) || math.IsInf(s.Factor, 0), "--factor %v: must be 1 or more", s.Factor)
 	refuse(s.Cap < s.First, "--cap %s: must not be shorter than --first %s", s.Cap, s.First)
+	refuse(s.TTL%time.Millisecond != 0, "--ttl %s: must be whole milliseconds", s.TTL)
+	if len(wrong) == 0 {
+		n := s.probes()
+		refuse(n > mostProbes, "--first %s, --factor %v, --cap %s: make %.0f probes of each key in --watch %s; at most %d are made", s.First, s.Factor, s.Cap, n, s.Watch, mostProbes)
+	}
 	refuse(s.Budget < 0, "--budget %d: must not be negative", s.Budget)
 	return errors.Join(wrong...)
+}
+
+// mostProbes of a key.
+const mostProbes = 10_000
+
+// probes is about how many probes of a key the schedule makes.
+func (s *TTLGhost) probes() float64 {
+	first, limit, watch := float64(s.First), float64(s.Cap), float64(s.Watch)
+	if s.Factor == 1 {
+		return watch / first
+	}
+	// The gaps grow up to the cap, in a time that is the sum of a geometric series.
+	growing := math.Log(limit/first) / math.Log(s.Factor)
+	grown := (limit*s.Factor - first) / (s.Factor - 1)
+	if grown >= watch {
+		return math.Log1p(watch*(s.Factor-1)/first) / math.Log(s.Factor)
+	}
+	return growing + (watch-grown)/limit
 }
 
 // The arms of a watch: what is asked of a key.
@@ -98,6 +121,10 @@ const spreadOver = 1100 * time.Millisecond
 
 // shares of the time to live, at which a key is asked about before its expiry.
 var earlyShares = []float64{0.25, 0.50, 0.75, 0.90}
+
+// justBefore its expiry a key with a long time to live is asked once more: a store
+// that counts in whole seconds may let it go up to one early.
+const justBefore = 250 * time.Millisecond
 
 const (
 	toleranceShare = 0.8  // of the tolerance: the age of a probe that is always made
@@ -127,14 +154,68 @@ func (s *TTLGhost) Ghosts(run, prefix, target string, epoch time.Time, seed uint
 	return all
 }
 
-// expiry is when the key expires at the earliest and at the latest, by our own
-// clock: between call and return of its create, and the time to live as granted.
-func expiry(g *runner.Ghost) (earliest, latest time.Duration) {
-	ttl := g.Terms.TTL
-	if g.Granted > 0 {
-		ttl = g.Granted
+// ttlOf bounds a time to live: what was asked, unless the store told that it
+// granted another. What it tells is only as fine as the resolution of its expiry.
+func ttlOf(asked, granted, resolution time.Duration) Range {
+	switch {
+	case granted == 0:
+		return Range{asked, asked}
+	case (granted - asked).Abs() <= resolution:
+		return Range{asked, max(asked, granted+resolution)}
+	default:
+		return Range{granted - resolution, max(asked, granted+resolution)}
 	}
-	return g.Created.Call + ttl, g.Created.Return + ttl
+}
+
+// resolution of an expiry as a store tells it: one of whole seconds may be off by
+// one.
+func resolution(expires time.Time) time.Duration {
+	if !expires.IsZero() && expires.Nanosecond() == 0 {
+		return time.Second
+	}
+	return 0
+}
+
+// expiry is when the key expires at the earliest and at the latest, by our own
+// clock: between call and return of its create, and the time to live.
+func expiry(g *runner.Ghost) (earliest, latest time.Duration) {
+	ttl := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires))
+	return g.Created.Call + ttl.From, g.Created.Return + ttl.To
+}
+
+// slack is how much two clocks may part in a span of time: 500 parts in a million,
+// what a clock is slewed by at most.
+func slack(span time.Duration) time.Duration { return span / 2000 }
+
+// isEarly tells whether a create was accepted before the time to live that was
+// asked for was over. It is certain only of a key that one process has watched, by
+// a clock that did not jump.
+func isEarly(g *runner.Ghost) bool {
+	return g.FirstFree != nil && g.Resumed == 0 && !g.ClockUnknown &&
+		g.FirstFree.Return+slack(g.Terms.TTL) < g.Created.Call+g.Terms.TTL
+}
+
+// afterDoubt is how long after a write that may have been applied unseen it can
+// still come to the store.
+const afterDoubt = time.Minute
+
+// blocked notes a refusal. behind tells that a read did not show the first record,
+// so that the refusal may be for one of our own that was applied unseen, and has
+// expired in its turn.
+func blocked(g *runner.Ghost, s *runner.Sighting, behind bool) {
+	g.LastBlocked = s
+	_, from := expiry(g)
+	ttl := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires)).To
+	if g.Resumed > 0 {
+		// The key was there when this process began: that needs no wall clock.
+		from = max(from, g.Resumed+ttl)
+	}
+	if behind {
+		from = max(from, g.DoubtAt+ttl+afterDoubt)
+	}
+	if age := s.Call - from - slack(s.Call-g.Created.Call); age > g.ProvenAge {
+		g.Proven, g.ProvenAge = s, age
+	}
 }
 
 // ages gives those at which the key is asked about, after its latest expiry, in
@@ -153,6 +234,9 @@ func ages(g *runner.Ghost) []time.Duration {
 		var all []time.Duration
 		for _, share := range earlyShares {
 			all = append(all, -time.Duration((1-share)*float64(t.TTL)))
+		}
+		if last := all[len(all)-1]; last < -justBefore {
+			all = append(all, -justBefore)
 		}
 		return append(all, tolerable)
 	case TwinArm:
@@ -199,7 +283,7 @@ func (s *TTLGhost) Next(g *runner.Ghost) (op targets.Op, due time.Duration, ok b
 		return read, max(g.Tried.Return, g.NotBefore), true
 	case g.Created == nil:
 		write.Value = targets.Record{Token: createToken(g), Version: 1}
-		return write, g.Terms.Offset, true
+		return write, max(g.Terms.Offset, g.NotBefore), true
 	}
 	write.Value = targets.Record{Token: fmt.Sprintf("%s%d", probeTokens(g), g.Probes+1), Version: 1}
 	if wantsWrite(g) {
@@ -232,7 +316,7 @@ func wantsWrite(g *runner.Ghost) bool {
 		return false
 	}
 	_, latest := expiry(g)
-	return g.FirstGone != nil && g.Asked == g.FirstGone.Call || g.Asked-latest >= g.Terms.Watch
+	return g.FirstGone != nil && g.Asked == g.FirstGone.Call || !g.Final && g.Asked-latest >= g.Terms.Watch
 }
 
 // Observe takes a reply into account.
@@ -245,6 +329,10 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 	g.NotBefore = 0
 	if e.Reply.Outcome == targets.Throttled {
 		g.NotBefore = e.Return + e.Reply.RetryAfter
+		if !creating {
+			_, latest := expiry(g)
+			g.NotBefore = min(g.NotBefore, max(e.Return, latest+g.Terms.Watch))
+		}
 	}
 	settled := true
 	switch {
@@ -257,6 +345,8 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 		settled = observeRead(g, e, seen)
 	default:
 		g.Asked = e.Call
+		_, latest := expiry(g)
+		g.Final = g.Final || e.Call-latest >= g.Terms.Watch
 		settled = observeWrite(g, e, seen)
 	}
 	if !settled {
@@ -273,6 +363,9 @@ func sightingOf(e *runner.Exchange) *runner.Sighting {
 	return &runner.Sighting{Call: e.Call, Return: e.Return, Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message, Trace: r.Trace}
 }
 
+// mostCreates that had no effect are tried again.
+const mostCreates = 3
+
 // create handles what comes before the create is acknowledged.
 func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) {
 	outcome := e.Reply.Outcome
@@ -286,6 +379,10 @@ func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Sigh
 		// It was applied between its call and this read.
 		seen.Call, g.Created, g.Tried = g.Tried.Call, seen, nil
 		noteExpiry(g, &e.Reply)
+	case g.Tried == nil && g.Creates < mostCreates && (outcome == targets.Throttled || outcome == targets.NotSent || outcome == targets.Aborted):
+		// It had no effect, and may be tried again.
+		g.Creates++
+		g.NotBefore = e.Return + max(min(e.Reply.RetryAfter, time.Minute), time.Second<<g.Creates)
 	default:
 		why := fmt.Sprintf("its create was answered with %s", strings.TrimSpace(fmt.Sprintf("%s %s", outcome, e.Reply.Code)))
 		if g.Tried != nil {
@@ -312,22 +409,27 @@ func noteExpiry(g *runner.Ghost, r *targets.Reply) {
 
 // observeWrite tells whether the reply says anything, now or after a read.
 func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
-	switch e.Reply.Outcome {
-	case targets.OK:
+	outcome := e.Reply.Outcome
+	switch {
+	case outcome == targets.OK:
 		g.FirstFree = seen
-	case targets.Conflict:
-		if earliest, _ := expiry(g); e.Return < earliest {
+	case e.Reply.Attempts > 1, outcome == targets.Unknown, outcome == targets.Unmapped:
+		g.Doubt, g.DoubtAt, g.Tried = true, e.Return, seen
+	case outcome != targets.Conflict:
+		return false
+	case g.Doubt:
+		g.Tried = seen
+	default:
+		_, latest := expiry(g)
+		if e.Return < g.Created.Call+g.Terms.TTL {
 			g.BlockedLive = true
 		}
-		if g.Doubt || e.Reply.Attempts > 1 {
+		if g.ProvenAge <= g.Terms.Tolerance && e.Call-latest > g.Terms.Tolerance {
+			// Before it is called a ghost, a read shows whose record it is.
 			g.Tried = seen
 		} else {
-			g.LastBlocked = seen
+			blocked(g, seen, false)
 		}
-	case targets.Unknown, targets.Unmapped:
-		g.Doubt, g.Tried = true, seen
-	default:
-		return false
 	}
 	return true
 }
@@ -359,17 +461,24 @@ func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) boo
 func settle(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
 	tried := g.Tried
 	g.Tried = nil
-	if !observeRead(g, e, seen) || e.Reply.Outcome != targets.OK {
+	if !observeRead(g, e, seen) || g.Closed {
 		return false
 	}
-	if g.FirstFree == seen {
+	refused := tried.Outcome == targets.Conflict
+	switch {
+	case g.FirstFree == seen:
 		// Accepted between the write's call and this read.
 		seen.Call = tried.Call
-	} else if tried.Outcome == targets.Conflict && g.LastShown == seen {
-		g.LastBlocked = tried
 		return true
+	case refused && g.LastShown == seen:
+		blocked(g, tried, false)
+		return true
+	case refused && e.Reply.Outcome == targets.Missing && (!g.Doubt || tried.Call > g.DoubtAt+g.Terms.TTL+afterDoubt):
+		blocked(g, tried, g.Doubt)
+		return true
+	default:
+		return false
 	}
-	return g.FirstFree == seen
 }
 
 // over tells whether the exchange was the last on the key's schedule.
@@ -386,7 +495,7 @@ func over(g *runner.Ghost, e *runner.Exchange) bool {
 	case g.Asked-latest < all[len(all)-1]:
 		return false
 	case g.Arm == ReadArm:
-		return e.Op.Kind == targets.Write
+		return g.Final
 	default:
 		return true
 	}
@@ -400,7 +509,7 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 	earliest, _ := expiry(g)
 	after := func(s *runner.Sighting) bool { return s != nil && s.Call >= earliest }
 	switch {
-	case g.FirstFree != nil && g.FirstFree.Return < earliest:
+	case isEarly(g):
 		return runner.GhostEarly
 	case g.FirstFree != nil && g.Arm == ReadArm && g.FirstGone == nil && after(g.LastShown):
 		return runner.GhostVisible
@@ -416,14 +525,15 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 }
 
 // TakeUp makes ready a key that an earlier process left: a request of that
-// process may have been applied without anyone being told.
-func TakeUp(g *runner.Ghost) {
+// process may have been applied without anyone being told. at is now, since the
+// key's epoch.
+func TakeUp(g *runner.Ghost, at time.Duration) {
 	switch {
 	case g.Closed:
 	case g.Created == nil:
 		Abandon(g, "contend ended while it created the key")
 	default:
-		g.Doubt = true
+		g.Doubt, g.DoubtAt, g.Resumed = true, at, at
 	}
 }
 

@@ -70,7 +70,8 @@ func forgeWriteOf(op Op, create string) (forgeWrite, error) {
 	}
 	switch {
 	case op.comparesAndSets() && !w.entity:
-		w.refused = &plainKeyHasNoCondition
+		refused := plainKeyHasNoCondition
+		w.refused = &refused
 	case op.If.Guard == IfVersion:
 		w.transact(op.Key, equalTo("version", op.If.Counter))
 	case op.If.Guard == IfUnmodified:
