@@ -26,7 +26,7 @@ const ExportSchema = "contend.export/1"
 func newResults(c console) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "results", Short: "stored runs, ghosts and trends: list, show, ghosts, export, prune", GroupID: "other", Args: cobra.ArbitraryArgs,
+		Use: "results", Short: "stored runs, ghosts and trends: list, show, ghosts, trend, export, prune", GroupID: "other", Args: cobra.ArbitraryArgs,
 		Long: `results shows and tends what runs have stored with --store. Reading needs no permission to write, and goes on
 while others write.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ while others write.`,
 		},
 	}
 	cmd.PersistentFlags().StringVar(&file, "store", "", "the `FILE` that runs were stored in (default: the user's own)")
-	cmd.AddCommand(newResultsList(c, &file), newResultsShow(c, &file), newResultsGhosts(c, &file), newResultsExport(c, &file), newResultsPrune(c, &file))
+	cmd.AddCommand(newResultsList(c, &file), newResultsShow(c, &file), newResultsGhosts(c, &file), newResultsTrend(c, &file), newResultsExport(c, &file), newResultsPrune(c, &file))
 	return cmd
 }
 

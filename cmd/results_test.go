@@ -40,7 +40,7 @@ func aStore(t *testing.T) string {
 	at := func(d time.Duration, outcome targets.Outcome) *runner.Sighting {
 		return &runner.Sighting{Call: d, Return: d + 40*time.Millisecond, Outcome: outcome}
 	}
-	created := at(time.Second, targets.OK) // expires between 31 s and 31.04 s
+	created := at(time.Second, targets.OK)
 	var ghosts []*runner.Ghost
 	add := func(run, arm string, state runner.GhostState, change func(*runner.Ghost)) {
 		g := &runner.Ghost{Run: run, Target: "redis://a:6379", Arm: arm, Number: len(ghosts), Key: fmt.Sprintf("contend-%s-%s%d", run, arm, len(ghosts)),
@@ -56,6 +56,7 @@ func aStore(t *testing.T) string {
 	})
 	add("01B00000000000000000000000", "write", runner.GhostEarly, func(g *runner.Ghost) { g.FirstFree = at(20*time.Second, targets.OK) })
 	add("01B00000000000000000000000", "read", runner.GhostVisible, func(g *runner.Ghost) {
+		g.Granted = 40 * time.Second // which holds for its siblings, of which nothing is told
 		g.LastShown, g.FirstFree = at(61040*time.Millisecond, targets.OK), at(90960*time.Millisecond, targets.OK)
 	})
 	add("01B00000000000000000000000", "write", runner.GhostAbandoned, func(g *runner.Ghost) { g.Created, g.Why = nil, "its store died" })
@@ -91,10 +92,10 @@ func TestResultsGhosts(t *testing.T) {
 	all := lines()
 	for i, want := range []string{
 		"6 keys in .*results.db", "key arm state run started UTC TTL expiry UTC last blocked first free next due UTC",
-		"contend-01B0*-write0 write blocked " + when + " 30s " + when + " 1m0s – " + when,
-		"contend-01B0*-write1 write free " + when + " 30s " + when + " 30s 1m0s –",
-		"contend-01B0*-write2 write early " + when + " 30s " + when + " – -10.96s –",
-		"contend-01B0*-read3 read visible " + when + " 30s " + when + " – 1m0s –",
+		"contend-01B0*-write0 write blocked " + when + " 30s " + when + " 50s – " + when,
+		"contend-01B0*-write1 write free " + when + " 30s " + when + " 20s 50s –",
+		"contend-01B0*-write2 write early " + when + " 30s " + when + " – -20.96s –",
+		"contend-01B0*-read3 read visible " + when + " 30s " + when + " – 50s –",
 		"contend-01B0*-write4 write abandoned " + when + " 30s – – – –",
 		"contend-01C0*-write5 write pending " + when + " 30s – – – " + when,
 	} {
@@ -115,12 +116,21 @@ func TestResultsGhosts(t *testing.T) {
 			t.Errorf("%v gives %d lines, want %d:\n%s", c.args, len(got), c.want, strings.Join(got, "\n"))
 		}
 	}
-	_, stdout, _ := contend(t, "results", "ghosts", "--store", file, "-o", "json", "--state", "free")
 	var told struct {
 		Ghosts []map[string]any `json:"ghosts"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Ghosts) != 1 || told.Ghosts[0]["last_blocked_ns"] != 30e9 ||
-		told.Ghosts[0]["first_free_ns"] != 60e9 || told.Ghosts[0]["next_due"] != nil || told.Ghosts[0]["probes"] != 0. {
+	_, stdout, _ := contend(t, "results", "ghosts", "--store", file, "-o", "json", "--state", "blocked")
+	at := func(name string) time.Time {
+		when, _ := time.Parse(time.RFC3339Nano, fmt.Sprint(told.Ghosts[0][name]))
+		return when
+	}
+	if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Ghosts) != 1 || at("next_due").Sub(at("run_started")) != 151*time.Second ||
+		at("expiry").Sub(at("run_started")) != 41040*time.Millisecond || told.Ghosts[0]["open"] != true {
+		t.Errorf("%v:\n%s", err, stdout)
+	}
+	_, stdout, _ = contend(t, "results", "ghosts", "--store", file, "-o", "json", "--state", "free")
+	if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Ghosts) != 1 || told.Ghosts[0]["last_blocked_ns"] != 20e9 ||
+		told.Ghosts[0]["first_free_ns"] != 50e9 || told.Ghosts[0]["next_due"] != nil || told.Ghosts[0]["probes"] != 0. {
 		t.Errorf("%v:\n%s", err, stdout)
 	}
 }
@@ -161,6 +171,7 @@ func TestResultsExport(t *testing.T) {
 	}{
 		{[]string{"--format", "csv"}, 2, "run,started,"}, {[]string{"--format", "csv", "--since", "1w"}, 1, "run,started,"},
 		{[]string{"--format", "csv", "--ghosts"}, 6, "key,run,arm,target,state,open,"},
+		{[]string{"--format", "csv", "--ghosts", "-t", "redis://b"}, 0, "key,run,arm,target,state,open,"},
 	} {
 		_, stdout, _ := contend(t, append([]string{"results", "export", "--store", file}, c.args...)...)
 		rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
@@ -193,5 +204,54 @@ func TestResultsWhileWriting(t *testing.T) {
 	defer s.Close()
 	if code, stdout, stderr := contend(t, "results", "list", "--store", file); code != 0 || !strings.HasPrefix(stdout, "2 runs in ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// An alarm on the latest night is an exit status for whoever asks for it.
+func TestResultsTrend(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.db")
+	s, err := store.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	first := time.Date(2026, 10, 1, 3, 0, 0, 0, time.UTC)
+	save := func(night int, status scenarios.Status) {
+		t.Helper()
+		won := 50 * time.Millisecond
+		r := report.Result{Schema: report.ResultSchema, Front: report.Front{Run: fmt.Sprintf("01A%023d", night), Scenario: "fail-if-exists",
+			Started: first.AddDate(0, 0, night), Params: report.Params{Contenders: 12, ExpectVerdict: "held"},
+			Target: report.Target{Kind: "redis", URL: "redis://a:6379"}}, Rounds: 20, Verdict: scenarios.Verdict{Status: status},
+			Latency: []report.Latency{{Outcome: "won", At: "write", N: 20, P50: &won}}}
+		if err := s.SaveResult(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for night := range 40 {
+		save(night, scenarios.Held)
+	}
+	if code, stdout, stderr := contend(t, "results", "trend", "--store", file, "--fail-on-alarm"); code != 0 || strings.Count(stdout, "│ held ") != 30 ||
+		!strings.Contains(stdout, "No alarm on 2026-11-09") || !strings.Contains(stdout, "40 nights with a run, of 40 since 2026-10-01") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	save(40, scenarios.Violated)
+	for args, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"": {0, "ALARM on 2026-11-10: violated"}, "--fail-on-alarm": {5, "ALARM on 2026-11-10: violated"},
+		"--fail-on-alarm -t redis://b": {0, "No runs were stored"},
+	} {
+		if code, stdout, _ := contend(t, append([]string{"results", "trend", "--store", file}, strings.Fields(args)...)...); code != want.code || !strings.Contains(stdout, want.says) {
+			t.Errorf("%q: exit %d, want %d:\n%s", args, code, want.code, stdout)
+		}
+	}
+	save(41, scenarios.Held)
+	if code, stdout, _ := contend(t, "results", "trend", "--store", file, "--fail-on-alarm", "--nights", "3"); code != 0 || strings.Count(stdout, "│ held ") != 2 ||
+		!strings.Contains(stdout, "No alarm on 2026-11-11, the latest night; the last was on 2026-11-10") {
+		t.Errorf("exit %d:\n%s", code, stdout)
+	}
+	if _, stdout, _ := contend(t, "results", "trend", "--store", file, "--nights", "0", "-o", "csv"); strings.Count(stdout, "\n") != 43 {
+		t.Errorf("%s", stdout)
 	}
 }

@@ -21,10 +21,10 @@ func RunColumns() []Column {
 
 // RunRow is a result in a row: its figures that tell most.
 func RunRow(r Result) []any {
-	won, lost := r.median("won"), r.median("lost")
+	won, lost := medianOf(r.Latency, "won"), medianOf(r.Latency, "lost")
 	return []any{r.Run, r.Started, r.Elapsed, r.Scenario, r.Target.URL, r.Target.Kind, r.Target.Simulated, r.Target.Server, r.Tool.Version,
 		r.Tool.Go, string(r.Verdict.Status), r.Interrupted, r.Requests, r.Rounds, r.Contention.ContendedRounds, r.Verdict.ViolatedRounds,
-		r.Winners.Min, r.Winners.Max, known(won), known(lost), r.counted(string(targets.Throttled)), r.Labels}
+		r.Winners.Min, r.Winners.Max, known(won), known(lost), counted(r.Outcomes, targets.Throttled), r.Labels}
 }
 
 // known is a duration as a cell.
@@ -35,21 +35,23 @@ func known(d *time.Duration) any {
 	return *d
 }
 
-// median is that of the round trips of the contenders with an outcome of their
-// last write.
-func (r Result) median(outcome string) *time.Duration {
-	for _, l := range r.Latency {
-		if l.Outcome == outcome && l.At == string(targets.Write) && l.Where == "" {
-			return l.P50
+// medianOf is that of an outcome's last writes: as measured next to the store
+// where that is known, since round trips of a relayed target include the wait for
+// the common instant.
+func medianOf(latency []Latency, outcome string) *time.Duration {
+	var median *time.Duration
+	for _, l := range latency {
+		if l.Outcome == outcome && l.At == string(targets.Write) && (median == nil || l.Where != "") {
+			median = l.P50
 		}
 	}
-	return nil
+	return median
 }
 
-func (r Result) counted(outcome string) int {
+func counted(outcomes []Outcome, outcome targets.Outcome) int {
 	n := 0
-	for _, o := range r.Outcomes {
-		if o.Outcome == outcome {
+	for _, o := range outcomes {
+		if o.Outcome == string(outcome) {
 			n += o.Count
 		}
 	}

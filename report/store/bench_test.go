@@ -3,11 +3,15 @@ package store
 import (
 	"container/heap"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"contend/report"
 	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
 )
 
 // schedule has the ghost that is due first on top.
@@ -92,6 +96,84 @@ func BenchmarkIntend(b *testing.B) {
 		run++
 		if err := s.Intend(ghosts); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// watchedRun is a night's keys as a watch leaves them, with its result.
+func watchedRun(b *testing.B, random *rand.Rand, night int) (report.Result, []*runner.Ghost) {
+	b.Helper()
+	w := scenarios.NewTTLGhost()
+	w.TTL, w.Watch = 30*time.Second, 48*time.Hour
+	front := result(night).Front
+	front.Run, front.Scenario = fmt.Sprintf("01P%023d", night), "ttl-ghost"
+	front.Params.SetOptions(w)
+	ghosts := w.Ghosts(front.Run, "contend-", front.Target.URL, front.Started, random.Uint64(), true)
+	for _, g := range ghosts {
+		sweep, now := time.Duration(500+600*random.Float64())*time.Second, time.Duration(0)
+		for {
+			op, due, ok := w.Next(g)
+			if !ok {
+				break
+			}
+			now = max(now, due)
+			e := runner.Exchange{Op: op, Call: now, Return: now + 40*time.Millisecond, Reply: targets.Reply{Outcome: targets.Conflict, Attempts: 1, Code: "KEY_CONFLICT", Status: 409}}
+			free := g.Created != nil && now > g.Created.Return+w.TTL+sweep
+			switch {
+			case g.Created == nil || op.Kind == targets.Write && free:
+				e.Reply.Outcome = targets.OK
+			case op.Kind == targets.Read && free:
+				e.Reply.Outcome = targets.Missing
+			case op.Kind == targets.Read:
+				e.Reply.Outcome, e.Reply.Record.Token = targets.OK, runner.Token(g.Key, 0, 1)
+			}
+			w.Observe(g, &e)
+		}
+	}
+	maker, err := report.NewWatchMaker(front)
+	if err != nil {
+		b.Fatal(err)
+	}
+	maker.Watching(ghosts)
+	return maker.Make(runner.End{Requests: 1000}), ghosts
+}
+
+// A year of nights, each with three races and a watch of 20 keys in each arm, is
+// read and compared.
+func BenchmarkYearOfNights(b *testing.B) {
+	s, err := Open(filepath.Join(b.TempDir(), "results.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	const nights = 365
+	for night := range nights {
+		watched, ghosts := watchedRun(b, random, night)
+		results := []report.Result{watched}
+		for i, scenario := range []string{"fail-if-exists", "version-cas", "check-then-set"} {
+			r := result(night)
+			won, lost := time.Duration(50e6*(1+random.Float64())), time.Duration(40e6*(1+random.Float64()))
+			r.Run, r.Scenario, r.Latency = fmt.Sprintf("%s-%d", r.Run, i), scenario,
+				[]report.Latency{{Outcome: "won", At: "write", P50: &won}, {Outcome: "lost", At: "write", P50: &lost}}
+			results = append(results, r)
+		}
+		for _, r := range results {
+			if err := s.SaveResult(r); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := s.Intend(ghosts); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		runs, err := s.TrendRuns(Runs{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if t := report.Trend(runs); len(t.Series) != 4 || len(t.Series[0].Nights) != nights {
+			b.Fatalf("%d series", len(t.Series))
 		}
 	}
 }

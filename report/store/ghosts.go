@@ -127,27 +127,28 @@ func (s *Store) Note(g *runner.Ghost, e *runner.Exchange) error {
 // OpenGhosts gives the ghosts of a target, by its masked URL, that are still
 // asked about, by when they are due; "": of all targets.
 func (s *Store) OpenGhosts(target string) ([]*runner.Ghost, error) {
-	query, values := "SELECT ghost FROM ghosts WHERE closed = 0 ORDER BY due", []any(nil)
-	if target != "" {
-		query, values = "SELECT ghost FROM ghosts WHERE closed = 0 AND target = ? ORDER BY due", []any{target}
+	if target == "" {
+		return s.ghosts("SELECT ghost FROM ghosts WHERE closed = 0 ORDER BY due")
 	}
-	// Most of the time goes into reading JSON, which is shared out.
+	return s.ghosts("SELECT ghost FROM ghosts WHERE closed = 0 AND target = ? ORDER BY due", target)
+}
+
+// ghosts gives all that a query finds. Most of the time goes into reading JSON,
+// which is shared out.
+func (s *Store) ghosts(query string, values ...any) ([]*runner.Ghost, error) {
 	const batch = 1000
 	var ghosts []*runner.Ghost
-	var texts [][]byte
 	var wait sync.WaitGroup
-	errs := make(chan error, 1)
-	room := make(chan struct{}, runtime.GOMAXPROCS(0))
-	decode := func() {
-		batchOf, into := texts, make([]runner.Ghost, len(texts))
+	room, errs := make(chan struct{}, runtime.GOMAXPROCS(0)), make(chan error, 1)
+	decode := func(texts [][]byte) {
+		into := make([]runner.Ghost, len(texts))
 		for i := range into {
 			ghosts = append(ghosts, &into[i])
 		}
-		texts = make([][]byte, 0, batch)
 		room <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-room }()
-			for i, text := range batchOf {
+			for i, text := range texts {
 				if err := json.Unmarshal(text, &into[i]); err != nil {
 					select {
 					case errs <- err:
@@ -157,23 +158,28 @@ func (s *Store) OpenGhosts(target string) ([]*runner.Ghost, error) {
 			}
 		})
 	}
+	var texts [][]byte
 	var failed error
 	for text, err := range rows(s, query, values, func(row *sql.Rows) (text []byte, err error) { return text, row.Scan(&text) }) {
 		if failed = err; failed != nil {
 			break
 		}
 		if texts = append(texts, text); len(texts) == batch {
-			decode()
+			decode(texts)
+			texts = nil
 		}
 	}
-	decode()
+	decode(texts)
 	wait.Wait()
 	select {
 	case err := <-errs:
 		return nil, s.problem(err)
 	default:
-		return ghosts, failed
 	}
+	if failed != nil {
+		return nil, failed
+	}
+	return ghosts, nil
 }
 
 // Ghosts gives stored ghosts, by the start of their run, arm and number.

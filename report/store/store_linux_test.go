@@ -84,8 +84,36 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("a new one: %v", err)
 		}
 	}
+	// What is there can be read all the same.
+	try(t, s.Close())
+	try(t, os.WriteFile(filepath.Join(disk, "filler2"), nil, 0o600))
+	fill(filepath.Join(disk, "filler2"))
+	reading, err := OpenToRead(filepath.Join(disk, "results.db"))
+	try(t, err)
+	if n := len(all(t, reading.Runs(Runs{}))); n != kept-1 {
+		t.Errorf("%d runs, want %d", n, kept-1)
+	}
+	whole(t, reading)
+	try(t, reading.Close())
 	try(t, os.Remove(filepath.Join(disk, "filler")))
+	s, err = Open(filepath.Join(disk, "results.db"))
+	try(t, err)
+	defer s.Close()
 	whole(t, s)
+}
+
+// fill takes all the room that is left.
+func fill(name string) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for chunk := 4096; chunk > 0; {
+		if _, err := f.Write(make([]byte, chunk)); err != nil {
+			chunk /= 2
+		}
+	}
 }
 
 const nobody = 65534

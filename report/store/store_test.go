@@ -319,6 +319,62 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// A trend takes a run with its keys, whatever its result was when it was killed,
+// and takes no key for one of a run that was killed because the run was not
+// asked for.
+func TestTrendRuns(t *testing.T) {
+	s, _ := fresh(t)
+	watch, race := result(0), result(1)
+	watch.Scenario = "ttl-ghost"
+	try(t, s.SaveResult(race))
+	try(t, s.SaveResult(watch))
+	once := ghost(0, 7)
+	once.Arm = scenarios.OnceArm
+	killed := ghost(2, 0)
+	killed.Target = "redis://b:6379"
+	try(t, s.Intend([]*runner.Ghost{ghost(0, 1), once, ghost(0, 0), killed}))
+	for _, c := range []struct {
+		which Runs
+		want  string
+	}{
+		{Runs{}, "0: 1 0; 1:; 2 killed: 0"},
+		{Runs{Scenario: "ttl-ghost"}, "0: 1 0; 2 killed: 0"},
+		{Runs{Scenario: "fail-if-exists"}, "1:"},
+		{Runs{Labels: map[string]string{"n": "1"}}, "1:"},
+		{Runs{Target: "b:6379"}, "2 killed: 0"},
+		{Runs{Target: "a:6379"}, "0: 1 0; 1:"},
+		{Runs{Since: race.Started}, "1:; 2 killed: 0"},
+		{Runs{Until: killed.Epoch}, "0: 1 0; 1:"},
+		{Runs{ID: strings.ToLower(killed.Run)}, "2 killed: 0"},
+	} {
+		runs, err := s.TrendRuns(c.which)
+		try(t, err)
+		var got []string
+		for _, r := range runs {
+			text := r.Run[len(r.Run)-1:]
+			if r.Killed {
+				text += " killed"
+			}
+			text += ":"
+			for _, g := range r.Ghosts {
+				text += fmt.Sprint(" ", g.Number)
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%+v gives %q, want %q", c.which, got, c.want)
+		}
+	}
+	runs, err := s.TrendRuns(Runs{})
+	try(t, err)
+	if r := runs[1]; r.Scenario != race.Scenario || r.Target.Server != "Redis 8" || r.Verdict.Status != scenarios.Held || !r.Started.Equal(race.Started) {
+		t.Errorf("%+v", r)
+	}
+	if r := runs[2]; r.Scenario != "ttl-ghost" || r.Target.URL != killed.Target || !r.Started.Equal(killed.Epoch) {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	s, file := fresh(t)
 	for n := range 5 {
