@@ -665,8 +665,8 @@ func TestDocsScheduleIt(t *testing.T) {
 			}
 		}
 	}
-	if ran != 8 {
-		t.Errorf("%d commands ran, want 8", ran)
+	if ran != 9 {
+		t.Errorf("%d commands ran, want 9", ran)
 	}
 }
 
