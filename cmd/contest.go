@@ -61,6 +61,12 @@ func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	if l.target, err = targets.Open(l.commonFlags.target); err != nil {
 		return err
 	}
+	if lease, ok := l.scenario.(*scenarios.Lease); ok && lease.Expires() {
+		if unit := l.target.Describe().TTLUnit; unit > 0 && lease.Term%unit != 0 {
+			l.target.Close()
+			return fmt.Errorf("--term %s: this target takes times to live that are multiples of %s", lease.Term, unit)
+		}
+	}
 	if l.plan, err = l.contestFlags.plan(l.scenario, l.target.Describe()); err == nil {
 		// Made once before anything is sent, for its errors.
 		_, err = report.NewMaker(l.front())

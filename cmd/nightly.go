@@ -133,6 +133,12 @@ func (n *night) races(ctx context.Context, runs []planned, results []*report.Sui
 func (n *night) watches(ctx context.Context, runs []planned, results []*report.SuiteRun) {
 	earlier := n.outstanding()
 	var group sync.WaitGroup
+	sharing := make(map[string]int)
+	for _, p := range runs {
+		if l, isWatch := p.launch.(*watchLaunch); isWatch {
+			sharing[targets.Redact(l.commonFlags.target)]++
+		}
+	}
 	for i, p := range runs {
 		l, isWatch := p.launch.(*watchLaunch)
 		if !isWatch || ctx.Err() != nil || n.left() <= 0 {
@@ -141,7 +147,7 @@ func (n *night) watches(ctx context.Context, runs []planned, results []*report.S
 		with := n.equipment()
 		// The first watch of a target asks about its earlier keys too.
 		url := targets.Redact(l.commonFlags.target)
-		with.earlier = earlier[url]
+		with.earlier, with.share = earlier[url], sharing[url]
 		delete(earlier, url)
 		group.Go(func() {
 			before := openBefore(with.earlier)
@@ -182,6 +188,7 @@ func (n *night) outstanding() map[string][]*watchRun {
 		n.note("The keys of earlier nights could not be read: %v", err)
 		return nil
 	}
+	closeVolatile(n.kept, open)
 	byRun := make(map[string][]*runner.Ghost)
 	for _, g := range open {
 		byRun[g.Run] = append(byRun[g.Run], g)
@@ -190,9 +197,6 @@ func (n *night) outstanding() map[string][]*watchRun {
 	for _, id := range slices.Sorted(maps.Keys(byRun)) {
 		ghosts := byRun[id]
 		if isVolatile(ghosts[0].Target) {
-			if watchIsOver(ghosts) {
-				abandonAll(n.c, n.kept, ghosts)
-			}
 			continue
 		}
 		release, err := guardWatch(n.kept, id)
@@ -209,16 +213,6 @@ func (n *night) outstanding() map[string][]*watchRun {
 		all[ghosts[0].Target] = append(all[ghosts[0].Target], run)
 	}
 	return all
-}
-
-// watchIsOver tells whether nobody can be watching the keys any more.
-func watchIsOver(ghosts []*runner.Ghost) bool {
-	for _, g := range ghosts {
-		if time.Now().Before(g.Epoch.Add(g.Terms.Offset + g.Terms.TTL + g.Terms.Watch + time.Hour)) {
-			return false
-		}
-	}
-	return true
 }
 
 // lookAfter asks once about each key of earlier nights on a target that has no
@@ -261,21 +255,36 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 	n.tellOutstanding(earlier, before)
 }
 
-func openBefore(runs []*watchRun) []int {
-	var open []int
+// openKeys are those of a run that were not done with, and how often each had told
+// something.
+type openKeys map[*runner.Ghost]int
+
+func openBefore(runs []*watchRun) []openKeys {
+	var all []openKeys
 	for _, run := range runs {
-		open = append(open, run.open())
+		open := make(openKeys)
+		for _, g := range run.ghosts {
+			if !g.Closed {
+				open[g] = g.Probes - g.Unanswered
+			}
+		}
+		all = append(all, open)
 	}
-	return open
+	return all
 }
 
 // tellOutstanding notes what became of the keys of earlier runs, of which so many
 // were open.
-func (n *night) tellOutstanding(runs []*watchRun, before []int) {
+func (n *night) tellOutstanding(runs []*watchRun, before []openKeys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, run := range runs {
-		o := report.Outstanding{Run: run.front.Run, Target: run.front.Target.URL, Asked: before[i], Closed: before[i] - run.open()}
+		o := report.Outstanding{Run: run.front.Run, Target: run.front.Target.URL, Open: len(before[i]), Closed: len(before[i]) - run.open()}
+		for g, told := range before[i] {
+			if g.Probes-g.Unanswered > told {
+				o.Answered++
+			}
+		}
 		for _, g := range run.ghosts {
 			switch {
 			case g.Closed:
@@ -293,4 +302,17 @@ func (n *night) tellOutstanding(runs []*watchRun, before []int) {
 }
 
 // compare tells what has changed since the nights before.
-func (n *night) compare() {}
+func (n *night) compare() {
+	runs, err := n.kept.TrendRuns(store.Runs{})
+	if err != nil {
+		n.note("The nights before could not be read: %v", err)
+		return
+	}
+	trend, tonight := report.Trend(runs), n.suite.Started.Truncate(day)
+	for _, m := range trend.Changes(tonight) {
+		n.suite.Night.Changes = append(n.suite.Night.Changes, m.String())
+	}
+	for _, m := range trend.Alarms(tonight) {
+		n.suite.Night.Alarms = append(n.suite.Night.Alarms, m.String())
+	}
+}

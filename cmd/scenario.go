@@ -39,6 +39,9 @@ type equipment struct {
 	silent bool
 	// within is the time that is left: what is not done then is cut. 0: no end.
 	within time.Duration
+	// share is how many watches of the same target run side by side: each keeps to
+	// its part of the target's limits.
+	share int
 	// earlier are runs whose keys a watch of the same target asks about too.
 	earlier []*watchRun
 }

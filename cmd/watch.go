@@ -113,10 +113,36 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 		return err
 	}
 	// Made once before anything is sent, for its errors.
-	if _, err = report.NewWatchMaker(l.front()); err != nil {
+	_, err = report.NewWatchMaker(l.front())
+	if unit := l.target.Describe().TTLUnit; err == nil && unit > 0 && l.scenario.TTL%unit != 0 {
+		err = fmt.Errorf("--ttl %s: this target takes multiples of %s", l.scenario.TTL, unit)
+	}
+	if err == nil {
+		err = l.checkBudget()
+	}
+	if err != nil {
 		l.target.Close()
 	}
 	return err
+}
+
+// checkBudget refuses one that does not last for the creates.
+func (l *watchLaunch) checkBudget() error {
+	budget := l.scenario.Budget
+	if budget == 0 {
+		return nil
+	}
+	if l.taken != nil {
+		if budget <= l.taken.before {
+			return fmt.Errorf("--resume: the budget of %d requests that run %s was started with is spent", budget, l.id)
+		}
+		return nil
+	}
+	keys := len(l.scenario.Ghosts(l.id, l.keyPrefix, "", time.Time{}, l.seed, !l.skipControls))
+	if least := int64(l.plan(true).Cost(l.target.Describe(), keys) + keys); budget < least {
+		return fmt.Errorf("--budget %d: connecting, the checks, creating %d keys and removing them take %d", budget, keys, least)
+	}
+	return nil
 }
 
 // takeUp finds the last watch that did not end.
@@ -132,6 +158,7 @@ func (l *watchLaunch) takeUp(kept *store.Store) error {
 	if err != nil {
 		return err
 	}
+	closeVolatile(kept, open)
 	// Run IDs sort by their time.
 	last := ""
 	for _, g := range open {
@@ -208,6 +235,11 @@ func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
 func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
 	plan := l.plan(with.kept != nil)
 	plan.Within = with.within
+	if with.share > 1 {
+		for i := range plan.Limits {
+			plan.Limits[i].Requests /= float64(with.share)
+		}
+	}
 	own := l.taken
 	var runs watchRuns
 	if own != nil {
@@ -220,6 +252,9 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 		// Who held it until now may have gone on.
 		if own, err = loadWatch(with.kept, l.id); err != nil {
 			return report.Result{}, &cannotRun{err}
+		}
+		if plan.Budget > 0 {
+			plan.Budget = max(1, plan.Budget-own.before)
 		}
 	}
 	w, err := runner.OpenWatch(ctx, l.target, plan)
@@ -280,6 +315,37 @@ func abandonAll(c console, kept *store.Store, ghosts []*runner.Ghost) {
 	}
 }
 
+// patient is a journal that waits for others who write to the store: a watch of
+// days does not end because of a moment.
+type patient struct{ kept *store.Store }
+
+// patience is how often a store that is in use is tried again, and how long it is
+// waited in between, beside the store's own wait.
+const (
+	patience  = 20
+	breathing = time.Second
+)
+
+func (p patient) retry(write func() error) (err error) {
+	for range patience {
+		if err = write(); !errors.Is(err, store.ErrLocked) {
+			return err
+		}
+		time.Sleep(breathing)
+	}
+	return err
+}
+
+// Intend implements runner.Journal.
+func (p patient) Intend(ghosts []*runner.Ghost) error {
+	return p.retry(func() error { return p.kept.Intend(ghosts) })
+}
+
+// Note implements runner.Journal.
+func (p patient) Note(g *runner.Ghost, e *runner.Exchange) error {
+	return p.retry(func() error { return p.kept.Note(g, e) })
+}
+
 // watch runs a watch and tells of its end.
 func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Asking, fresh, taken []*runner.Ghost, runs watchRuns,
 	front report.Front, with equipment,
@@ -302,7 +368,7 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 	})
 	var journal runner.Journal
 	if with.kept != nil {
-		journal = with.kept
+		journal = patient{with.kept}
 	}
 	summary := w.Run(ctx, asking, fresh, taken, journal, observers)
 	if !callOff() {
@@ -323,6 +389,10 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 	}
 	if summary.Left != nil {
 		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
+	}
+	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(front.Target.URL) {
+		fmt.Fprintf(c.err, "contend: %d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s\n",
+			n, front.Run, shellQuote(with.kept.File()), cleanCommand(front))
 	}
 	if recorder != nil {
 		end := runs[0].end(summary, summary.Requests)

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -172,6 +173,9 @@ func (w *watchRun) until() (last time.Time) {
 // guardWatch lets one process at a time ask about the keys of a run.
 func guardWatch(kept *store.Store, run string) (release func(), err error) {
 	guard, err := kept.Guard("watch-" + run)
+	if errors.Is(err, store.ErrHeld) {
+		return nil, fmt.Errorf("another process watches the keys of run %s: wait for its end, or end it", run)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,4 +184,17 @@ func guardWatch(kept *store.Store, run string) (release func(), err error) {
 		os.Remove(kept.File() + "-watch-" + run + ".lock")
 		guard.Close()
 	}, nil
+}
+
+// closeVolatile closes keys of targets that died with their process.
+func closeVolatile(kept *store.Store, open []*runner.Ghost) {
+	var dead []*runner.Ghost
+	for _, g := range open {
+		// As long as its watch may go on, the process may live.
+		if isVolatile(g.Target) && time.Now().After(g.Epoch.Add(g.Terms.Offset+g.Terms.TTL+g.Terms.Watch+time.Minute)) {
+			scenarios.Abandon(g, "its target ended with the process of contend")
+			dead = append(dead, g)
+		}
+	}
+	_ = kept.UpdateGhosts(dead)
 }

@@ -57,7 +57,10 @@ func (r Result) VerdictLine() string {
 // verdictText is the status with its strength.
 func (r Result) verdictText() string {
 	text := r.statusText()
-	if r.Interrupted && r.Detail.Ghosts != nil {
+	if r.Cut != "" && r.Detail.Ghosts == nil {
+		text += "; cut: " + r.Cut
+	}
+	if r.Interrupted && r.Params.Contenders == 0 {
 		text += "; interrupted"
 	} else if r.Interrupted {
 		planned := ""
@@ -418,7 +421,7 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 	}
 	b.text = append(b.text, text)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {
-		b.text = append(b.text, fmt.Sprintf("%d more violations are in the json output.", more))
+		b.text = append(b.text, fmt.Sprintf("The witnesses of %d more violations are in the json output.", more))
 	}
 	return b
 }

@@ -50,13 +50,14 @@ type Night struct {
 
 // Outstanding is an earlier run with keys that had not been seen free.
 type Outstanding struct {
-	Run     string              `json:"run"`
-	Target  string              `json:"target"`
-	Asked   int                 `json:"asked"`             // keys that were open
-	Closed  int                 `json:"closed"`            // of those, done with tonight
-	Blocked int                 `json:"blocked"`           // of those left, refused a create when last asked
-	Visible int                 `json:"visible"`           // of those left, still read
-	Longest *scenarios.GhostKey `json:"longest,omitempty"` // of the run's keys, the one that blocked longest
+	Run      string              `json:"run"`
+	Target   string              `json:"target"`
+	Open     int                 `json:"open"`              // keys that were not done with
+	Answered int                 `json:"answered"`          // of those, about which the target told something tonight
+	Closed   int                 `json:"closed"`            // of those, done with tonight
+	Blocked  int                 `json:"blocked"`           // of those left, refused a create when last asked
+	Visible  int                 `json:"visible"`           // of those left, still read
+	Longest  *scenarios.GhostKey `json:"longest,omitempty"` // of the run's keys, the one that blocked longest
 }
 
 // Line is the run in one line.
@@ -98,9 +99,16 @@ func (r SuiteRun) what() string {
 	case scenarios.Held:
 		words = append(words, fmt.Sprintf("%d of %d %s count; violated under %s", r.Result.Contention.ContendedRounds, r.Result.Rounds, unit, percentUp(v.Bound.AtMost)))
 	case scenarios.Violated:
-		words = append(words, fmt.Sprintf("%s in %d of %d %s", v.Violations[0].Kind, v.ViolatedRounds, r.Result.Rounds, unit))
+		text := fmt.Sprintf("%s in %d of %d %s", v.Violations[0].Kind, v.ViolatedRounds, r.Result.Rounds, unit)
+		if v.ViolatedRounds == 0 {
+			text = v.Violations[0].Kind
+		}
+		words = append(words, text)
 	default:
 		words = append(words, v.Reasons...)
+	}
+	if r.Result.Cut != "" {
+		words = append(words, "cut: "+r.Result.Cut)
 	}
 	if g := r.Result.Detail.Ghosts; g != nil && g.Median != nil {
 		words = append(words, "median delay "+quantileRange(g.Median))
@@ -189,14 +197,14 @@ func (s Suite) what() string {
 }
 
 func (n *Night) blocks() []block {
-	ghosts := block{heading: "Keys of earlier nights", table: table{header: []string{"run", "target", "asked", "done with", "blocked", "visible", "longest block"},
-		right: []bool{false, false, true, true, true, true, true}}}
+	ghosts := block{heading: "Keys of earlier nights", table: table{header: []string{"run", "target", "open", "answered", "done with", "blocked", "visible", "longest block"},
+		right: []bool{false, false, true, true, true, true, true, true}}}
 	for _, o := range n.Outstanding {
 		longest := dash
 		if o.Longest != nil {
 			longest = ages(o.Longest.LastBlocked, o.Longest.FirstFree)
 		}
-		ghosts.table.rows = append(ghosts.table.rows, []string{o.Run, o.Target, fmt.Sprint(o.Asked), fmt.Sprint(o.Closed), fmt.Sprint(o.Blocked), fmt.Sprint(o.Visible), longest})
+		ghosts.table.rows = append(ghosts.table.rows, []string{o.Run, o.Target, fmt.Sprint(o.Open), fmt.Sprint(o.Answered), fmt.Sprint(o.Closed), fmt.Sprint(o.Blocked), fmt.Sprint(o.Visible), longest})
 	}
 	changes := block{heading: "Changes since the nights before", text: n.Changes}
 	for _, a := range n.Alarms {

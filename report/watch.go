@@ -79,7 +79,8 @@ func (r Result) ghostStatus() string {
 	v, g := r.Verdict, r.Detail.Ghosts
 	switch v.Status {
 	case scenarios.Held:
-		return fmt.Sprintf("held: %d of %d keys that were asked by creates were free within %s of their expiry, none blocked longer or went early; rate under %s (%.0f %% confidence)",
+		return fmt.Sprintf("held: %d of %d keys that were asked by creates were free within %s of their expiry, none blocked longer or went early; "+
+			"rate under %s (%.0f %% confidence, if keys are swept independently)",
 			r.Contention.ContendedRounds, r.Contention.Of, g.Tolerance, percentUp(v.Bound.AtMost), 100*v.Bound.Confidence)
 	case scenarios.Violated:
 		first := v.Violations[0]
@@ -87,7 +88,9 @@ func (r Result) ghostStatus() string {
 			return fmt.Sprintf("violated in the %s control: %s", first.Control, first.Detail)
 		}
 		text := fmt.Sprintf("violated by %d of the %d keys of the write arm: %s", v.ViolatedRounds, g.Watched(), first.Detail)
-		if g.Median != nil {
+		if v.ViolatedRounds == 0 {
+			text = fmt.Sprintf("violated by %d keys of other arms than write, such as %s: %s", len(v.Violations), first.Witness[0].Who, first.Detail)
+		} else if g.Median != nil {
 			text += "; median delay " + quantileText(g.Median)
 		}
 		return text
@@ -142,8 +145,8 @@ func (r Result) delayBlock() block {
 		b.text = append(b.text, fmt.Sprintf("Of the write arm, %d of %d keys count; the others: %s.", r.Contention.ContendedRounds, r.Contention.Of,
 			scenarios.UncountedText(r.Contention.Uncounted)))
 	}
-	b.text = append(b.text, fmt.Sprintf("TTL asked %s, tolerance %s, watched for %s. Ages count from the expiry by our own clock: between call and return of the create, plus the TTL%s.",
-		g.TTL, g.Tolerance, g.Watch, map[bool]string{true: " as granted"}[len(g.Granted) > 0]))
+	b.text = append(b.text, fmt.Sprintf("TTL asked %s, tolerance %s, watched for %s. Ages count from the expiry by our own clock: between call and return of the create, plus the TTL "+
+		"(or a longer one, where the store told that it granted that).", g.TTL, g.Tolerance, g.Watch))
 	b.text = append(b.text, r.controlsText())
 	return b
 }
@@ -170,7 +173,7 @@ func (r Result) keyBlock() block {
 		k := &g.Keys[i]
 		expiry := dash
 		if !k.Expiry.IsZero() {
-			expiry = k.Expiry.UTC().Format("15:04:05.000")
+			expiry = k.Expiry.UTC().Format(map[bool]string{false: "15:04:05.000", true: "01-02 15:04:05"}[g.Watch >= 12*time.Hour])
 		}
 		state := string(k.State)
 		if k.Why != "" {
@@ -284,7 +287,7 @@ func signed(r scenarios.Range) string {
 // quantileText writes where a quantile lies, with its 95 % interval.
 func quantileText(q *scenarios.Quantile) string {
 	text := quantileRange(q)
-	if interval := agesTo(q.Low, q.High); interval != text {
+	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && scenarios.Open(q.High)) {
 		text += " (95 % interval: " + interval + ")"
 	}
 	return text

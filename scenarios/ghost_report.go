@@ -136,7 +136,7 @@ func (r *GhostReport) estimate(readings []ghostReading) {
 	}
 	r.Curve, r.ReadCurve, r.Once = Turnbull(write), Turnbull(read), CurrentStatus(once)
 	for percentile, to := range map[float64]**Quantile{50: &r.Median, 90: &r.P90} {
-		if q, ok := QuantileOf(r.Curve, percentile); ok {
+		if q, ok := QuantileOf(r.Curve, percentile); ok && len(write) >= Needed(percentile) {
 			*to = &q
 		}
 	}

@@ -188,7 +188,7 @@ func isLoopback(host string) bool {
 func (f *forge) Describe() Description {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write",
+	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": f.cas}, CountsWrites: f.cas == inSQL, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
 		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead()}
 	if f.create == inSQL {

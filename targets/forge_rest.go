@@ -71,7 +71,7 @@ func openForgeREST(u *url.URL) (Target, error) {
 }
 
 func (f *forgeREST) Describe() Description {
-	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write",
+	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits,
 		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Simulated: f.simulated}
 	if f.simulated {

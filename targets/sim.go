@@ -76,7 +76,7 @@ func openSim(u *url.URL) (Target, error) {
 
 func (s *sim) Describe() Description {
 	d := Description{Kind: "sim", URL: s.url, Server: "Forge KVS emulator", Simulated: true, Volatile: true,
-		Strategies: map[string]string{"create": "kvs", "cas": "transact"}, SentBy: "call",
+		Strategies: map[string]string{"create": "kvs", "cas": "transact"}, SentBy: "call", TTLUnit: time.Second,
 		Notes: []string{"simulated by contend in its own process, after published measurements; not the live platform"}}
 	if s.fault != nil {
 		d.Notes = append(d.Notes, "a fault is planted on purpose: "+s.fault.name)
