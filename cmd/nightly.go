@@ -68,6 +68,9 @@ func (n *night) run(ctx context.Context, command string) error {
 	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet); err != nil {
 		return err
 	}
+	if err := apart(n.flags.store, n.outputs, ""); err != nil {
+		return err
+	}
 	runs, err := readSuite(n.file)
 	if err != nil {
 		return err

@@ -186,6 +186,9 @@ func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, co
 	if err != nil {
 		return err
 	}
+	if err := apart(flags.store, outputs, ""); err != nil {
+		return err
+	}
 	runs, err := readSuite(file)
 	if err != nil {
 		return err

@@ -85,6 +85,9 @@ func start(ctx context.Context, c console, l launch, command string) error {
 	if err != nil {
 		return err
 	}
+	if err := apart(flags.store, outputs, flags.record); err != nil {
+		return err
+	}
 	kept, err := openStore(c, flags)
 	if err != nil {
 		return err
@@ -138,6 +141,22 @@ func openStore(c console, flags *commonFlags) (*store.Store, error) {
 		return nil, nil
 	}
 	return store.Open(file)
+}
+
+// apart refuses to write anything else into the file of the store.
+func apart(file string, outputs []report.Output, record string) error {
+	if file == "" {
+		return nil
+	}
+	if record != "" && filepath.Clean(record) == filepath.Clean(file) {
+		return fmt.Errorf("--record %q: is the file of --store; name another", record)
+	}
+	for _, o := range outputs {
+		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(file) {
+			return fmt.Errorf("--output %s=%q: is the file of --store; name another", o.Format, o.File)
+		}
+	}
+	return nil
 }
 
 func exists(file string) bool {
