@@ -17,7 +17,8 @@ import (
 // RecordSchema is the format of a record: JSON lines. The first is the header,
 // with the schema and the controls; then {"round": …} for each round and
 // {"late": …} for each late read, or for a watch {"ghost": …} for each key and
-// {"asked": …} for each reply; {"end": …} once, and {"result": …} for people.
+// {"asked": …} for each reply, or for a probe {"answer": …} for each reply;
+// {"end": …} once, and {"result": …} for people.
 const RecordSchema = "contend.record/1"
 
 // End is the record's line about how the run ended.
@@ -27,7 +28,8 @@ type End struct {
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Interrupted bool          `json:"interrupted"`
 	Stopped     string        `json:"stopped,omitempty"`
-	Cut         string        `json:"cut,omitempty"` // of a watch
+	Cut         string        `json:"cut,omitempty"`         // of a watch
+	Units       int64         `json:"quota_units,omitempty"` // of a probe
 }
 
 // lateLine is the late read of a round's key.
@@ -43,12 +45,19 @@ type askedLine struct {
 	ClockUnknown bool      `json:"clock_unknown,omitempty"` // of the key, before the reply
 }
 
+// answerLine is a reply to a step of an inquiry.
+type answerLine struct {
+	Question string    `json:"question"`
+	Exchange *Exchange `json:"exchange"`
+}
+
 // recordLine is any line but the first.
 type recordLine struct {
 	Ghost  *Ghost          `json:"ghost,omitempty"`
 	Asked  *askedLine      `json:"asked,omitempty"`
 	Round  *Round          `json:"round,omitempty"`
 	Late   *lateLine       `json:"late,omitempty"`
+	Answer *answerLine     `json:"answer,omitempty"`
 	End    *End            `json:"end,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 }
@@ -122,6 +131,11 @@ func (r *Recorder) Asked(g *Ghost, e *Exchange) {
 	r.line(recordLine{Asked: &askedLine{g.Key, e, g.ClockUnknown}})
 }
 
+// Answered writes a reply to a step of an inquiry.
+func (r *Recorder) Answered(inquiry string, e *Exchange) {
+	r.line(recordLine{Answer: &answerLine{inquiry, e}})
+}
+
 // Finish writes how the run ended and the result, which only people read.
 func (r *Recorder) Finish(end End, result any) error {
 	b, err := json.Marshal(result)
@@ -137,11 +151,12 @@ func (r *Recorder) Finish(end End, result any) error {
 var ErrNotARecord = errors.New("not a record that contend can judge")
 
 // Shown is what a record is shown to: one of a race, or one of a watch with what
-// it asks.
+// it asks, or one of a probe.
 type Shown struct {
 	Observer Observer
 	Watch    WatchObserver
 	Asking   Asking
+	Probe    ProbeObserver
 }
 
 // Replay reads a record. begin is given the first line and says what the rest is
@@ -171,10 +186,11 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End
 		return End{}, err
 	}
 	replay := replay{Shown: to, contenders: header.Params.Contenders, end: End{Interrupted: true}}
-	if to.Watch != nil {
+	switch {
+	case to.Watch != nil:
 		to.Watch.Controls(header.Controls)
 		replay.requests(header.Controls)
-	} else {
+	case to.Observer != nil:
 		to.Observer.Controls(header.Controls)
 	}
 	err = replay.lines(in)
@@ -233,12 +249,14 @@ func (p *replay) show(line *recordLine) error {
 	switch {
 	case p.ended && line.Result == nil:
 		return errors.New("a line after the end of the run")
-	case p.Watch != nil && (line.Round != nil || line.Late != nil), p.Watch == nil && (line.Ghost != nil || line.Asked != nil):
+	case p.foreign(line):
 		return errors.New("a line that does not belong to the scenario of the header")
 	case line.Ghost != nil:
 		return p.ghost(line.Ghost)
 	case line.Asked != nil && line.Asked.Exchange != nil:
 		return p.asked(line.Asked)
+	case line.Answer != nil && line.Answer.Exchange != nil:
+		return p.answer(line.Answer)
 	case line.Round != nil:
 		r := line.Round
 		if r.Number != p.end.Rounds+1 {
@@ -270,6 +288,18 @@ func (p *replay) show(line *recordLine) error {
 		return errors.New("neither a round, a late read, an end nor a result")
 	}
 	return nil
+}
+
+// foreign tells whether a line is of a scenario of another shape.
+func (p *replay) foreign(line *recordLine) bool {
+	switch {
+	case line.Round != nil || line.Late != nil:
+		return p.Observer == nil
+	case line.Ghost != nil || line.Asked != nil:
+		return p.Watch == nil
+	default:
+		return line.Answer != nil && p.Probe == nil
+	}
 }
 
 // ghost takes a key of a watch.
@@ -311,6 +341,17 @@ func (p *replay) asked(a *askedLine) error {
 	g.ClockUnknown = g.ClockUnknown || a.ClockUnknown
 	p.Asking.Observe(g, a.Exchange)
 	p.Watch.Asked(g, a.Exchange)
+	p.end.Requests += int64(a.Exchange.Reply.Attempts)
+	p.end.Elapsed = max(p.end.Elapsed, a.Exchange.Return)
+	return nil
+}
+
+// answer shows a reply to a step of an inquiry.
+func (p *replay) answer(a *answerLine) error {
+	if err := a.Exchange.check(); err != nil {
+		return err
+	}
+	p.Probe.Answered(a.Question, a.Exchange)
 	p.end.Requests += int64(a.Exchange.Reply.Attempts)
 	p.end.Elapsed = max(p.end.Elapsed, a.Exchange.Return)
 	return nil

@@ -1,0 +1,240 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"contend/targets"
+)
+
+// Inquiry is one question to a store: single requests, one after the other.
+type Inquiry struct {
+	ID    string
+	Steps []Step
+	// Remove takes away what the steps may have left.
+	Remove []targets.Op
+}
+
+// Step is one request of an inquiry.
+type Step struct {
+	Op    targets.Op
+	After time.Duration // from the return of the step before, at least
+	Must  bool          // be OK: otherwise the inquiry ends with it
+}
+
+// ProbePlan says what a probe asks, in this order; an inquiry that waits goes on
+// when the others have been begun.
+type ProbePlan struct {
+	Timeout   time.Duration // of one request
+	Limits    []targets.Limit
+	Inquiries []Inquiry
+}
+
+// ProbeObserver is told of every reply in the order it came, from one goroutine.
+type ProbeObserver interface {
+	Answered(inquiry string, e *Exchange)
+}
+
+// ProbeObservers is one that tells each of them in turn.
+type ProbeObservers []ProbeObserver
+
+// Answered tells of a reply.
+func (o ProbeObservers) Answered(inquiry string, e *Exchange) {
+	for _, each := range o {
+		each.Answered(inquiry, e)
+	}
+}
+
+// ProbeSummary is what a probe tells beside its history.
+type ProbeSummary struct {
+	Requests    int64
+	Units       int64 // of the store's quota; 0: it counts requests
+	Elapsed     time.Duration
+	Interrupted bool
+	Stopped     error // why it ended early: the target answered nothing any more
+	Left        error // why keys were left behind for `contend clean`
+}
+
+// Prober is one probe, with its session open.
+type Prober struct {
+	line
+	plan     ProbePlan
+	session  targets.Session
+	observer ProbeObserver
+	silent   int // requests since the last that was answered
+	summary  ProbeSummary
+}
+
+// OpenProbe connects to the target and opens the session. Nothing is asked yet.
+// Close ends it.
+func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Prober, error) {
+	p := &Prober{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan}
+	if err := p.prepare(ctx, targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 1}); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.session, err = p.line.session(ctx, Own); err != nil {
+		return nil, err
+	}
+	d := p.opened()
+	p.summary.Requests = int64(warmUp(d.WarmUp, 1))
+	p.summary.Units = p.summary.Requests * int64(d.Units(0))
+	return p, nil
+}
+
+// Close ends the session.
+func (p *Prober) Close() { p.session.Close() }
+
+// Answered tells whether a reply is the store's word on a request: it is not where
+// no answer came, or one that put the request off.
+func Answered(r *targets.Reply) bool {
+	switch r.Outcome {
+	case targets.NotSent, targets.Throttled, targets.Unsupported:
+		return false
+	case targets.Unknown:
+		return r.Status != 0
+	default:
+		return true
+	}
+}
+
+// pursuit is how far an inquiry is.
+type pursuit struct {
+	*Inquiry
+	next int           // step
+	due  time.Duration // of that step, since the start; 0: at once
+	left bool          // something may be there that Remove takes away
+}
+
+// Run asks everything and removes what it wrote. When ctx ends it asks no more.
+func (p *Prober) Run(ctx context.Context, observer ProbeObserver) ProbeSummary {
+	p.observer = observer
+	all := make([]*pursuit, len(p.plan.Inquiries))
+	for i := range all {
+		all[i] = &pursuit{Inquiry: &p.plan.Inquiries[i]}
+	}
+	for waiting := slices.Clone(all); len(waiting) > 0; {
+		next := slices.MinFunc(waiting, func(a, b *pursuit) int { return cmp.Compare(a.due, b.due) })
+		if !p.pursue(ctx, next) {
+			waiting = slices.DeleteFunc(waiting, func(each *pursuit) bool { return each == next })
+		}
+	}
+	p.summary.Interrupted = ctx.Err() != nil
+	p.summary.Left = p.clean(all)
+	p.summary.Requests += p.reopened.Load()
+	p.summary.Elapsed = time.Since(p.start)
+	return p.summary
+}
+
+// pursue takes the steps up to the next that has to wait, and tells whether there is
+// such a one.
+func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
+	for began := each.next; each.next < len(each.Steps); each.next++ {
+		step := &each.Steps[each.next]
+		if step.After > 0 && each.next > began {
+			return true
+		}
+		wait := time.NewTimer(each.due - time.Since(p.start))
+		select {
+		case <-ctx.Done():
+		case <-wait.C:
+		}
+		wait.Stop()
+		if p.summary.Stopped != nil || ctx.Err() != nil || p.budget.spend(ctx, p.cost(step.Op)) != nil {
+			return false
+		}
+		e := p.ask(step.Op)
+		p.observer.Answered(each.ID, &e)
+		each.left = each.left || mayHaveWritten(&e.Reply)
+		if p.silent >= unservedRounds {
+			p.summary.Stopped = fmt.Errorf("the target answered none of the last %d requests; their outcomes tell why", p.silent)
+		}
+		if step.Must && e.Reply.Outcome != targets.OK {
+			return false
+		}
+		if each.next+1 < len(each.Steps) {
+			each.due = e.Return + each.Steps[each.next+1].After
+		}
+	}
+	return false
+}
+
+// mayHaveWritten tells whether a request may have had an effect.
+func mayHaveWritten(r *targets.Reply) bool {
+	switch r.Outcome {
+	case targets.OK, targets.Unknown, targets.Unmapped:
+		return true
+	default:
+		return r.Attempts > 1
+	}
+}
+
+// ask sends one request and counts it.
+func (p *Prober) ask(op targets.Op) Exchange {
+	e := Exchange{Contender: Own, Op: op}
+	p.exchange(p.session, &e)
+	p.summary.Requests += int64(e.Reply.Attempts)
+	p.summary.Units += int64(e.Reply.Attempts * p.target.Describe().Units(sizeOf(op)))
+	switch {
+	case Answered(&e.Reply):
+		p.silent = 0
+	case e.Reply.Outcome != targets.Unsupported:
+		p.silent++
+	}
+	if broken(&e) {
+		p.reopen(&p.session, Own)
+	}
+	return e
+}
+
+func sizeOf(op targets.Op) int { return len(op.Raw) + len(op.Value.Body) }
+
+// cost is what a request counts of a limit: its units, where the store has any.
+func (p *Prober) cost(op targets.Op) int { return max(1, p.target.Describe().Units(sizeOf(op))) }
+
+// clean removes what the inquiries left; a volatile target forgets it by itself.
+func (p *Prober) clean(all []*pursuit) (failed error) {
+	if p.target.Describe().Volatile {
+		return nil
+	}
+	for _, each := range all {
+		if !each.left {
+			continue
+		}
+		for _, op := range each.Remove {
+			_ = p.budget.spend(p.requests, p.cost(op))
+			r := p.ask(op).Reply
+			if r.Outcome == targets.OK || r.Outcome == targets.Missing || r.Outcome == targets.Unsupported {
+				continue
+			}
+			failed = errors.New(firstNonEmpty(r.Message, r.Code, string(r.Outcome)))
+			if !Answered(&r) {
+				return failed
+			}
+		}
+	}
+	return failed
+}
+
+// Cost is how many requests a probe sends at most, and of how many units; 0 where
+// the store counts requests.
+func (p ProbePlan) Cost(d targets.Description) (requests, units int) {
+	requests = warmUp(d.WarmUp, 1)
+	units = requests * d.Units(0)
+	add := func(op targets.Op) { requests, units = requests+1, units+d.Units(sizeOf(op)) }
+	for i := range p.Inquiries {
+		for _, step := range p.Inquiries[i].Steps {
+			add(step.Op)
+		}
+		if !d.Volatile {
+			for _, op := range p.Inquiries[i].Remove {
+				add(op)
+			}
+		}
+	}
+	return requests, units
+}
