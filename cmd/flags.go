@@ -37,6 +37,8 @@ type commonFlags struct {
 	outputs      []string
 	record       string
 	store        string
+	// unjudged: the scenario has no controls, no verdict, and nothing drawn at random.
+	unjudged bool
 	// storeByDefault: results are kept in the user's own store unless --store says
 	// otherwise.
 	storeByDefault, storeGiven bool
@@ -138,15 +140,21 @@ func (f *commonFlags) registerTarget(fs *pflag.FlagSet, target string) {
 func (f *commonFlags) registerRest(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request; when it runs out the outcome is unknown, not lost")
 	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
-	fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
-	fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
+	if !f.unjudged {
+		fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
+		fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
+	}
 	fs.StringVar(&f.keyPrefix, "key-prefix", defaultPrefix, "what every key of the run begins with")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing")
-	fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
+	if !f.unjudged {
+		fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
+	}
 	fs.StringVar(&f.record, "record", "", "write every request and reply to this `FILE`, as JSON lines")
 	fs.StringVar(&f.store, "store", "", "keep the result in this `FILE` (SQLite)")
 	fs.StringArrayVar(&f.expect, "expect", nil, "threshold such as 'p90(won)<250ms' or 'throttled==0'; repeatable")
-	fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
+	if !f.unjudged {
+		fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
+	}
 	fs.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that goes into every output; repeatable")
 	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
 	registerOutputs(fs, &f.outputs, &f.quiet, &f.noColour)
@@ -213,7 +221,7 @@ func (f *commonFlags) check(fs *pflag.FlagSet) []error {
 	wrong.refuse(f.timeout < time.Millisecond, "--timeout %s: at least 1ms is needed", f.timeout)
 	wrong.refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
 	wrong.refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
-	wrong.refuse(f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
+	wrong.refuse(!f.unjudged && f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
 	if err := checkPrefix(f.keyPrefix); err != nil {
 		wrong = append(wrong, err)
 	}

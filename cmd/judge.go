@@ -52,6 +52,7 @@ func judgeFile(name string) (report.Result, error) {
 	defer f.Close()
 	var races *report.Maker
 	var watches *report.WatchMaker
+	var probes *report.ProbeMaker
 	end, err := runner.Replay(f, func(header json.RawMessage) (to runner.Shown, err error) {
 		var front report.Front
 		if err := json.Unmarshal(header, &front); err != nil {
@@ -61,14 +62,22 @@ func judgeFile(name string) (report.Result, error) {
 			watches, err = report.NewWatchMaker(front)
 			return runner.Shown{Watch: watches, Asking: watch}, err
 		}
+		if _, ok := scenarios.Find(front.Scenario).(*scenarios.Probe); ok {
+			probes, err = report.NewProbeMaker(front)
+			return runner.Shown{Probe: probes}, err
+		}
 		if p := front.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
 			return to, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
 		}
 		races, err = report.NewMaker(front)
 		return runner.Shown{Observer: races}, err
 	})
-	if err == nil && races != nil {
+	switch {
+	case err != nil:
+	case races != nil:
 		err = races.Foreign()
+	case probes != nil:
+		err = probes.Foreign()
 	}
 	var unknown *report.UnknownScenarioError
 	if errors.As(err, &unknown) {
@@ -77,8 +86,11 @@ func judgeFile(name string) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, fmt.Errorf("judge %s: %w", name, err)
 	}
-	if watches != nil {
+	switch {
+	case watches != nil:
 		return watches.Make(end), nil
+	case probes != nil:
+		return probes.Make(end), nil
 	}
 	return races.Make(end), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +54,10 @@ func newLaunch(s scenarios.Scenario) launch {
 		return &contestLaunch{scenario: s}
 	case *scenarios.TTLGhost:
 		return &watchLaunch{scenario: s}
+	case *scenarios.Probe:
+		return &probeLaunch{scenario: s}
 	default:
-		panic(fmt.Sprintf("the scenario %s is neither a contest nor a watch", s.Info().Name))
+		panic(fmt.Sprintf("the scenario %s is neither a contest nor a watch nor a probe", s.Info().Name))
 	}
 }
 
@@ -196,16 +199,16 @@ func cleanCommand(f report.Front) string {
 	return command
 }
 
-// statusOf gives nil for held.
+// statusOf gives nil for held, and for a probe that was answered.
 func statusOf(r report.Result) error {
+	if r.Detail.Probe != nil {
+		return probeStatus(r)
+	}
 	expected := scenarios.Held
 	if r.Params.ExpectVerdict == "violated" {
 		expected = scenarios.Violated
 	}
-	met := true
-	for _, e := range r.Expectations {
-		met = met && e.Met
-	}
+	met := allMet(r.Expectations)
 	status := r.Verdict.Status
 	switch {
 	case status == scenarios.Violated && expected != scenarios.Violated:
@@ -223,6 +226,10 @@ func statusOf(r report.Result) error {
 	default:
 		return nil
 	}
+}
+
+func allMet(all []report.Expectation) bool {
+	return !slices.ContainsFunc(all, func(e report.Expectation) bool { return !e.Met })
 }
 
 // recordFile is opened before anything is sent, and emptied at its first write,

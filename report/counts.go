@@ -63,7 +63,7 @@ func (c *counts) sample(key sampleKey, d time.Duration) {
 }
 
 // outcomeOrder is the order that outcomes are told in.
-var outcomeOrder = []string{"won", "lost", "shown", "missing", "aborted", "unknown", "throttled", "invalid", "not-sent", "unmapped"}
+var outcomeOrder = []string{"won", "lost", "ok", "conflict", "shown", "missing", "aborted", "unknown", "throttled", "invalid", "not-sent", "unmapped"}
 
 func byOutcome(a, b string) int {
 	return cmp.Compare(slices.Index(outcomeOrder, a), slices.Index(outcomeOrder, b))

@@ -40,6 +40,10 @@ func (r *Result) rows(out *csv.Writer) {
 			figure, outcome, at, where, code, code2, value, unit, labels})
 	}
 	write("verdict", "", "", "", 0, string(r.Verdict.Status), "")
+	if r.Detail.Probe != nil {
+		r.probeRows(write)
+		return
+	}
 	write("rounds", "", "", "", 0, strconv.Itoa(r.Rounds), "count")
 	write("contended rounds", "", "", "", 0, strconv.Itoa(r.Contention.ContendedRounds), "count")
 	write("violated rounds", "", "", "", 0, strconv.Itoa(r.Verdict.ViolatedRounds), "count")

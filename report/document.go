@@ -56,6 +56,9 @@ func (r Result) VerdictLine() string {
 
 // verdictText is the status with its strength.
 func (r Result) verdictText() string {
+	if r.Detail.Probe != nil {
+		return r.probeText()
+	}
 	text := r.statusText()
 	if r.Cut != "" && r.Detail.Ghosts == nil {
 		text += "; cut: " + r.Cut
@@ -163,6 +166,9 @@ func (r Result) document() document {
 	d := document{status: r.Verdict.Status, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
 	if r.Target.Simulated {
 		d.title += " · SIMULATED, not a live platform"
+	}
+	if r.Detail.Probe != nil {
+		return r.probeDocument(d).printable()
 	}
 	status, rest, _ := strings.Cut(r.verdictText(), ":")
 	d.lead = append(d.lead, strings.Replace(status, string(r.Verdict.Status), strings.ToUpper(string(r.Verdict.Status)), 1)+":"+rest)
@@ -445,7 +451,7 @@ func (r Result) notes() []string {
 			notes = append(notes, "Note: "+reason)
 		}
 	}
-	if r.Params.Thresholds != scenarios.DefaultThresholds && r.Detail.Ghosts == nil {
+	if r.Params.Thresholds != scenarios.DefaultThresholds && r.Detail.Ghosts == nil && r.Detail.Probe == nil {
 		notes = append(notes, "Note: the thresholds of what counts as a contest are not the usual ones")
 	}
 	for _, n := range r.Target.Notes {
@@ -464,5 +470,9 @@ func (r Result) notes() []string {
 	if len(labels) > 0 {
 		notes = append(notes, "Labels: "+strings.Join(labels, ", "))
 	}
-	return append(notes, fmt.Sprintf("contend %s, %s, %s/%s, %d CPUs, seed %s", r.Tool.Version, r.Tool.Go, r.Host.OS, r.Host.Arch, r.Host.CPUs, r.Params.Seed))
+	made := fmt.Sprintf("contend %s, %s, %s/%s, %d CPUs", r.Tool.Version, r.Tool.Go, r.Host.OS, r.Host.Arch, r.Host.CPUs)
+	if r.Params.Seed != "" {
+		made += ", seed " + r.Params.Seed
+	}
+	return append(notes, made)
 }

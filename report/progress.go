@@ -128,6 +128,32 @@ func (p *WatchProgress) Asked(_ *runner.Ghost, e *runner.Exchange) {
 	})
 }
 
+// ProbeProgress is an observer that tells how far a probe is.
+type ProbeProgress struct {
+	*Progress
+	questions int
+	begun     map[string]bool
+}
+
+// NewProbeProgress tells on w, which terminal says is one, of so many questions.
+func NewProbeProgress(w io.Writer, terminal bool, questions int) *ProbeProgress {
+	p := &ProbeProgress{Progress: NewProgress(w, terminal, questions, 0), questions: questions, begun: make(map[string]bool)}
+	p.phase.Store("questions")
+	return p
+}
+
+// Answered tells how many questions were begun.
+func (p *ProbeProgress) Answered(question string, _ *runner.Exchange) {
+	p.begun[question] = true
+	if p.bar != nil {
+		p.bar.SetCurrent(int64(len(p.begun)))
+		return
+	}
+	p.tell(func() string {
+		return fmt.Sprintf("%d of %d questions were asked after %s", len(p.begun), p.questions, time.Since(p.start).Round(time.Second))
+	})
+}
+
 func (p *WatchProgress) closed() (n int64) {
 	for _, g := range p.ghosts {
 		if g.Closed {

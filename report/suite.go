@@ -73,6 +73,8 @@ func (r SuiteRun) verdict() string {
 	switch {
 	case r.Result == nil:
 		return "could not run"
+	case r.Result.Detail.Probe != nil:
+		return r.Result.probeStatus()
 	case r.Result.Verdict.Status == scenarios.Violated && r.Exit == 0:
 		return "violated, as expected"
 	default:
@@ -90,6 +92,9 @@ func (r SuiteRun) what() string {
 		if !e.Met {
 			words = append(words, fmt.Sprintf("expected %s, measured %s", e.Expr, e.Figure))
 		}
+	}
+	if r.Result.Detail.Probe != nil {
+		return strings.Join(append(words, strings.TrimPrefix(r.Result.probeText(), r.Result.probeStatus()+": ")), "; ")
 	}
 	v, unit := r.Result.Verdict, "rounds"
 	if r.Result.Detail.Ghosts != nil {
@@ -123,7 +128,8 @@ func (s Suite) SummaryLine() string {
 		counts[r.verdict()]++
 	}
 	var parts []string
-	for _, verdict := range []string{"held", "violated, as expected", "violated", "could not run", "inconclusive"} {
+	for _, verdict := range []string{"held", "violated, as expected", "violated", "could not run", "inconclusive", "answered", "changed",
+		"not all answered", "nothing asked"} {
 		if n := counts[verdict]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, verdict))
 		}

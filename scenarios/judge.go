@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const (
 
 // Verdict is what a run says.
 type Verdict struct {
-	Status     Status      `json:"status"`
+	Status     Status      `json:"status"` // of a probe null, here ""
 	Property   string      `json:"property"`
 	Reasons    []string    `json:"reasons"`
 	Violations []Violation `json:"violations"`
@@ -31,6 +32,19 @@ type Verdict struct {
 	ViolatedRounds int `json:"violated_rounds"`
 	// Expected: an unguarded contest was violated, which is what it is for.
 	Expected bool `json:"expected,omitempty"`
+}
+
+// MarshalJSON writes null for a status that there is not.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	out := struct {
+		Status *Status `json:"status"`
+		plain
+	}{plain: plain(v)}
+	if v.Status != "" {
+		out.Status = &v.Status
+	}
+	return json.Marshal(out)
 }
 
 // Contention is the evidence that there was a contest. Figures are medians over
@@ -163,6 +177,7 @@ type Judgement struct {
 type Detail struct {
 	WinnerRank *WinnerRank      `json:"winner_rank,omitempty"`
 	Ghosts     *GhostReport     `json:"ghosts,omitempty"`
+	Probe      *ProbeReport     `json:"probe,omitempty"`
 	Counter    *CounterPrice    `json:"counter,omitempty"`
 	Lease      *LeaseLosers     `json:"lease,omitempty"`
 	Deliveries []DeliveryBranch `json:"deliveries,omitempty"`

@@ -22,7 +22,7 @@ type Info struct {
 	Unguarded bool
 }
 
-// Scenario is a Contest, or a watch: *TTLGhost.
+// Scenario is a Contest, or a watch, *TTLGhost, or *Probe.
 type Scenario interface {
 	Info() Info
 }
@@ -67,6 +67,7 @@ func All() []Scenario {
 		VersionCAS{},
 		CheckThenSet{},
 		NewTTLGhost(),
+		&Probe{},
 	}
 }
 

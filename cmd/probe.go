@@ -1,0 +1,197 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/pflag"
+
+	"contend/report"
+	"contend/report/store"
+	"contend/runner"
+	"contend/scenarios"
+	"contend/targets"
+)
+
+// probeLaunch runs a probe.
+type probeLaunch struct {
+	commonFlags
+	scenario *scenarios.Probe
+	since    string // a file
+	target   targets.Target
+	command  string
+	id       string // of the run
+}
+
+func (l *probeLaunch) common() *commonFlags { return &l.commonFlags }
+
+func (l *probeLaunch) register(fs *pflag.FlagSet) {
+	l.unjudged = true
+	l.registerTarget(fs, defaultTarget)
+	fs.AddGoFlagSet(ownFlags(l.scenario))
+	fs.StringVar(&l.since, "since", "", "compare with an earlier probe, whose JSON result is this `FILE`; exit 5 if an answer has changed")
+	l.registerRest(fs)
+}
+
+func (l *probeLaunch) check(fs *pflag.FlagSet) error {
+	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
+	if l.since != "" {
+		text, err := os.ReadFile(l.since)
+		if err == nil {
+			l.scenario.Since, err = report.Earlier(text)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("--since %s: %w", l.since, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func (l *probeLaunch) ready(_ *store.Store, command string) error {
+	l.command, l.id = command, ulid.Make().String()
+	var err error
+	if l.target, err = targets.Open(l.commonFlags.target); err != nil {
+		return err
+	}
+	if err = l.scenario.CheckFor(l.target.Describe().Kind); err == nil {
+		// Made once before anything is sent, for its errors.
+		_, err = report.NewProbeMaker(l.front())
+	}
+	if err != nil {
+		l.target.Close()
+	}
+	return err
+}
+
+func (l *probeLaunch) close() { l.target.Close() }
+
+func (l *probeLaunch) front() report.Front {
+	d := l.target.Describe()
+	front := l.commonFlags.front(l.scenario, l.id, d, l.command, 0, l.limits(d))
+	front.Params.Seed = ""
+	front.Params.SetOptions(l.scenario)
+	return front
+}
+
+func (l *probeLaunch) plan() runner.ProbePlan {
+	d := l.target.Describe()
+	return runner.ProbePlan{Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+}
+
+func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+	plan := l.plan()
+	probe, err := runner.OpenProbe(ctx, l.target, plan)
+	if err != nil {
+		return report.Result{}, preparing(err)
+	}
+	defer probe.Close()
+	front := l.front()
+	maker, err := report.NewProbeMaker(front)
+	if err != nil {
+		return report.Result{}, err
+	}
+	limited := ctx
+	if with.within > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, with.within)
+		defer cancel()
+	}
+	observers := runner.ProbeObservers{maker}
+	var recorder *runner.Recorder
+	if with.record != nil && with.record.name != "" {
+		recorder = runner.NewRecorder(with.record, front)
+		recorder.Controls(&runner.Controls{Skipped: true})
+		observers = append(observers, recorder)
+	}
+	if !with.silent {
+		progress := report.NewProbeProgress(c.err, isTerminal(c.err), len(plan.Inquiries))
+		defer progress.Done()
+		observers = append(observers, progress)
+	}
+	summary := probe.Run(limited, observers)
+	end := endOfProbe(summary)
+	if end.Interrupted && ctx.Err() == nil {
+		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
+	}
+	tellEnd(c, end, summary.Left, front)
+	r := maker.Make(end)
+	if recorder != nil {
+		if err := recorder.Finish(end, r); err != nil && with.record.err == nil {
+			with.record.err = err
+		}
+	}
+	return r, nil
+}
+
+func endOfProbe(s runner.ProbeSummary) runner.End {
+	end := runner.End{Requests: s.Requests, Units: s.Units, Elapsed: s.Elapsed, Interrupted: s.Interrupted}
+	if s.Stopped != nil {
+		end.Stopped = s.Stopped.Error()
+	}
+	return end
+}
+
+// tellEnd tells on standard error why a probe ended early, and which keys it left.
+func tellEnd(c console, end runner.End, left error, front report.Front) {
+	switch {
+	case end.Interrupted:
+		fmt.Fprintln(c.err, "contend: interrupted: nothing more was asked")
+	case end.Stopped != "":
+		fmt.Fprintf(c.err, "contend: stopped: %s\n", end.Stopped)
+	case end.Cut != "":
+		fmt.Fprintf(c.err, "contend: the probe was cut: %s\n", end.Cut)
+	}
+	if left != nil {
+		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", left, cleanCommand(front))
+	}
+}
+
+// probeStatus gives nil where every question was answered that the target has.
+func probeStatus(r report.Result) error {
+	p := r.Detail.Probe
+	switch {
+	case r.Interrupted:
+		return exitStatus(exitInterrupted)
+	case r.Stopped != "", p.Answered+p.Unanswered == 0:
+		return exitStatus(exitCannotRun)
+	case r.Changed() > 0, !allMet(r.Expectations):
+		return exitStatus(exitThreshold)
+	case p.Unanswered > 0:
+		return exitStatus(exitInconclusive)
+	default:
+		return nil
+	}
+}
+
+// printPlan is --dry-run.
+func (l *probeLaunch) printPlan(w io.Writer) error {
+	d, plan := l.target.Describe(), l.plan()
+	requests, units := plan.Cost(d)
+	var b strings.Builder
+	line := func(name, format string, a ...any) {
+		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
+	}
+	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", l.scenario.Info().Name)
+	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
+	line("questions", "%d", len(plan.Inquiries))
+	line("requests", "at most %d, one after the other", requests)
+	line("keys", "all begin with %s%s-", l.keyPrefix, l.id)
+	if units == 0 {
+		line("quota units", "– (none are documented for this target)")
+	} else {
+		line("quota units", "at most about %d", units)
+	}
+	if len(plan.Limits) > 0 {
+		line("duration", "at least %s, at %s", runner.Duration(plan.Limits, max(requests, units)).Round(time.Second), limitText(plan.Limits))
+	} else {
+		line("duration", "as long as the target takes: no limit is set")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
