@@ -87,8 +87,10 @@ type Watcher struct {
 	watched  []*Ghost
 	unserved int // requests since the last that was served
 	removal  int // requests that removing what is there will take
-	ended    bool
-	summary  WatchSummary
+	// unwritten: the journal failed, so that what is closed may be open on disk.
+	unwritten bool
+	ended     bool
+	summary   WatchSummary
 }
 
 // answer is an exchange that has come back, its times since the start of the
@@ -188,6 +190,7 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 
 // fail ends the watch: what cannot be written down must not be done.
 func (w *Watcher) fail(err error) {
+	w.unwritten = w.unwritten || err != nil
 	if err != nil && w.summary.Stopped == nil {
 		w.summary.Stopped = fmt.Errorf("the store of results: %w", err)
 	}
@@ -393,7 +396,7 @@ func (w *Watcher) clean(controls *Controls) error {
 			removal{controls.Key + "-cas", targets.IfVersion, nil})
 	}
 	for _, g := range w.watched {
-		if !g.Removed && (g.Closed || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
+		if !g.Removed && (g.Closed && !w.unwritten || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
 			jobs = append(jobs, removal{g.Key, targets.IfAbsent, g})
 		}
 	}
