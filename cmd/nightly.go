@@ -222,16 +222,16 @@ func (n *night) outstanding() map[string][]*watchRun {
 // watch tonight.
 func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*watchRun) {
 	if ctx.Err() != nil || n.left() <= 0 {
-		n.note("%d runs on %s have keys that were not asked about: the time was up", len(earlier), masked)
+		n.note("Keys of %d earlier nights on %s were not asked about: the time was up", len(earlier), masked)
 		return
 	}
 	if targets.Masked(url) {
-		n.note("%d runs on %s have keys that were not asked about: the secrets of the target are not in the store; a run of the suite on that target brings them", len(earlier), masked)
+		n.note("Keys of %d earlier nights on %s were not asked about: the secrets of the target are not in the store; a run of the suite on that target brings them", len(earlier), masked)
 		return
 	}
 	target, err := targets.Open(url)
 	if err != nil {
-		n.note("%d runs on %s have keys that were not asked about: %v", len(earlier), masked, err)
+		n.note("Keys of %d earlier nights on %s were not asked about: %v", len(earlier), masked, err)
 		return
 	}
 	defer target.Close()
@@ -240,7 +240,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits,
 		Within: n.left(), Sessions: watchSessions, ValueSize: params.ValueSize, Keep: true, Once: true})
 	if err != nil {
-		n.note("%d runs on %s have keys that were not asked about: %v", len(earlier), masked, err)
+		n.note("Keys of %d earlier nights on %s were not asked about: %v", len(earlier), masked, err)
 		return
 	}
 	defer w.Close()

@@ -134,11 +134,19 @@ func (s Suite) SummaryLine() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, verdict))
 		}
 	}
-	text := fmt.Sprintf("%d runs of %s: %s", len(s.Runs), s.File, strings.Join(parts, ", "))
+	text := fmt.Sprintf("%s of %s: %s", plural(len(s.Runs), "run"), s.File, strings.Join(parts, ", "))
 	if s.Interrupted {
 		text += "; interrupted"
 	}
 	return text
+}
+
+// plural writes a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func (s Suite) lines() []string {
@@ -203,7 +211,7 @@ func (s Suite) what() string {
 }
 
 func (n *Night) blocks() []block {
-	ghosts := block{heading: "Keys of earlier nights", table: table{header: []string{"run", "target", "open", "answered", "done with", "blocked", "visible", "longest block"},
+	ghosts := block{heading: "Keys of earlier nights", wide: true, table: table{header: []string{"run", "target", "open", "answered", "done with", "blocked", "visible", "longest block"},
 		right: []bool{false, false, true, true, true, true, true, true}}}
 	for _, o := range n.Outstanding {
 		longest := dash

@@ -686,7 +686,11 @@ func (t TrendReport) lines() []string {
 		parts := []string{s.count(), last.Night + " " + orDash(string(last.Verdict))}
 		for _, m := range trendMedians {
 			if v := m.of(last); !math.IsNaN(v) {
-				parts = append(parts, m.name+" "+m.write(v))
+				text := m.write(v)
+				if q := last.Sweep; q != nil && scenarios.Open(q.To) && v == float64(q.From) {
+					text = "over " + text
+				}
+				parts = append(parts, m.name+" "+text)
 			}
 		}
 		line := s.Title() + ": " + strings.Join(parts, ", ")

@@ -21,13 +21,18 @@ func (g guard) Close() error {
 // tells at once that another is at it. It is given up when it is closed, or by
 // the system when the process dies. Its file, beside the store, stays empty.
 func (s *Store) Guard(name string) (io.Closer, error) {
-	db, err := connect(s.file+"-"+name+".lock", settings{}, "_txlock=exclusive")
+	db, err := connect(s.file+"-"+name+".lock", settings{}, "_txlock=exclusive", "_pragma=journal_mode(MEMORY)")
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	tx, err := db.Begin()
 	if err == nil {
-		return guard{db, tx}, nil
+		// A file that may not be written is opened for reading, and then locks nothing:
+		// only a write tells. It is never committed.
+		if _, err = tx.Exec("CREATE TABLE held (x)"); err == nil {
+			return guard{db, tx}, nil
+		}
+		_ = tx.Rollback()
 	}
 	db.Close()
 	if codeOf(err) == busy {

@@ -13,7 +13,8 @@ import (
 
 // rolesHere are those that this system can play.
 func rolesHere() map[string]func(string) error {
-	return map[string]func(string) error{"no room": writeWithoutRoom, "write as nobody": writeAsNobody, "read as nobody": readAsNobody}
+	return map[string]func(string) error{"no room": writeWithoutRoom, "write as nobody": writeAsNobody, "read as nobody": readAsNobody,
+		"guard as nobody": guardAsNobody}
 }
 
 // writeWithoutRoom writes where no file may grow above 200 kB.
@@ -232,4 +233,55 @@ func passable(t *testing.T) string {
 		try(t, os.Chmod(at, 0o755))
 	}
 	return folder
+}
+
+// guardAsNobody has a lock whose file only root may write.
+func guardAsNobody(file string) error {
+	if err := becomeNobody(); err != nil {
+		return err
+	}
+	s, err := Open(file)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	guard, err := s.Guard("nightly")
+	if err == nil {
+		err = guard.Close()
+	}
+	return err
+}
+
+// A lock file that may not be written locks nothing, and is told.
+func TestGuardThatCannotLock(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	folder, err := os.MkdirTemp("", "contend-guard-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "results.db")
+	s, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lock := file + "-nightly.lock"
+	for _, mode := range []os.FileMode{0o666, 0o644} {
+		if err := os.WriteFile(lock, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for name, mode := range map[string]os.FileMode{folder: 0o777, file: 0o666, lock: mode} {
+			if err := os.Chmod(name, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if output, err := outcome(t, "guard as nobody", file); (err == nil) != (mode == 0o666) {
+			t.Errorf("%o: %v: %s", mode, err, output)
+		}
+	}
 }
