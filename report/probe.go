@@ -282,14 +282,13 @@ func (r Result) probeLegend() block {
 	return b
 }
 
-// codesBlock is the catalogue of the codes that came, each with the message of its
-// first.
+// codesBlock is the catalogue of the codes and messages that came.
 func codesBlock(p *scenarios.ProbeReport) block {
 	b := block{heading: "Error objects: the codes that came",
 		table: table{header: []string{"code", "status", "outcome", "listed", "count", "message"}, right: []bool{false, true, false, false, true, false}}}
 	type kind struct {
-		code, outcome string
-		status        int
+		code, outcome, message string
+		status                 int
 	}
 	at := make(map[kind]int)
 	counts := []int{}
@@ -298,7 +297,7 @@ func codesBlock(p *scenarios.ProbeReport) block {
 		if a.State != scenarios.ProbeAnswered || a.Code == "" {
 			continue
 		}
-		k := kind{a.Code, string(a.Outcome), a.Status}
+		k := kind{a.Code, string(a.Outcome), a.Message, a.Status}
 		if row, seen := at[k]; seen {
 			counts[row]++
 			continue

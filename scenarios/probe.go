@@ -170,6 +170,7 @@ type family struct {
 func families() []family {
 	return []family{
 		{"forge", []string{"sim", "forge", "forge-rest"}, forgeQuestions, forgeListed},
+		{"redis", []string{"redis"}, redisQuestions, nil},
 	}
 }
 

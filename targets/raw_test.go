@@ -11,6 +11,7 @@ import (
 	"contend/targets"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
+	"contend/targets/targettest"
 )
 
 // raw is a call of the wire protocol of Forge KVS.
@@ -103,4 +104,40 @@ func TestRawTransactionTakesItsTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A raw command is answered as Redis answers it; what nil means depends on the
+// command.
+func TestRawRedisCommands(t *testing.T) {
+	s := session(t, open(t, targettest.Redis(t)), 0)
+	wrong := "WRONGTYPE Operation against a key holding the wrong kind of value"
+	for _, c := range []struct {
+		command string
+		want    targets.Reply
+	}{
+		{`["SET","contend-RUN-a","1","NX"]`, targets.Reply{Outcome: targets.OK, Raw: []byte(`"OK"`)}},
+		{`["SET","contend-RUN-a","2","NX"]`, targets.Reply{Outcome: targets.Conflict, Code: "nil", Raw: []byte(`null`)}},
+		{`["set","contend-RUN-b","2","xx"]`, targets.Reply{Outcome: targets.Conflict, Code: "nil", Raw: []byte(`null`)}},
+		{`["set","contend-RUN-b","2","nx","get"]`, targets.Reply{Outcome: targets.OK, Code: "nil", Raw: []byte(`null`)}},
+		{`["GET","contend-RUN-c"]`, targets.Reply{Outcome: targets.Missing, Code: "nil", Raw: []byte(`null`)}},
+		{`["GET","contend-RUN-a"]`, targets.Reply{Outcome: targets.OK, Raw: []byte(`"1"`)}},
+		{`["INCR","contend-RUN-a"]`, targets.Reply{Outcome: targets.OK, Raw: []byte(`2`)}},
+		{`["MGET","contend-RUN-a","contend-RUN-c"]`, targets.Reply{Outcome: targets.OK, Raw: []byte(`["2",null]`)}},
+		{`["RPUSH","contend-RUN-d","x"]`, targets.Reply{Outcome: targets.OK, Raw: []byte(`1`)}},
+		{`["GET","contend-RUN-d"]`, targets.Reply{Outcome: targets.Invalid, Code: "WRONGTYPE", Message: wrong, Raw: []byte(`"` + wrong + `"`)}},
+	} {
+		got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: []byte(c.command)})
+		if got.Attempts != 1 || got.Sent.IsZero() {
+			t.Errorf("%s: %d attempts, sent %s", c.command, got.Attempts, got.Sent)
+		}
+		got.Attempts, got.Sent = 0, time.Time{}
+		if g, w := asJSON(t, got), asJSON(t, c.want); g != w {
+			t.Errorf("%s is answered with %s, want %s", c.command, g, w)
+		}
+	}
+	for _, wrong := range []string{`[]`, `{}`, `["GET",1]`, `"GET"`, ``} {
+		if got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: []byte(wrong)}); got.Outcome != targets.Unsupported || got.Attempts != 0 {
+			t.Errorf("%s is answered with %+v", wrong, got)
+		}
+	}
 }

@@ -326,8 +326,49 @@ func (s *redisSession) Do(ctx context.Context, op Op) Reply {
 		return s.reply(ctx, "", s.client.Del(ctx, op.Key).Err())
 	case Write:
 		return s.write(ctx, op)
+	case Raw:
+		return s.raw(ctx, op.Raw)
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("redis has no op %q", op.Kind)}
+	}
+}
+
+// raw sends one command.
+func (s *redisSession) raw(ctx context.Context, command json.RawMessage) Reply {
+	var words []string
+	if err := json.Unmarshal(command, &words); err != nil || len(words) == 0 {
+		return Reply{Outcome: Unsupported, Message: "a raw op on Redis is a list of the words of one command"}
+	}
+	arguments := make([]any, len(words))
+	for i, word := range words {
+		arguments[i] = word
+	}
+	answer, err := s.client.Do(ctx, arguments...).Result()
+	r := s.reply(ctx, "", err)
+	if r.Code == "nil" {
+		r.Outcome = nilOutcome(words)
+	} else if r.Message != "" {
+		answer = r.Message
+	}
+	if r.Outcome != Unknown && r.Outcome != NotSent {
+		r.Raw, _ = json.Marshal(answer) // texts, whole numbers and lists of them
+	}
+	return r
+}
+
+// nilOutcome is what a nil reply means: a refusal of SET, unless SET was to give what
+// was there before; for other commands, that there is nothing.
+func nilOutcome(words []string) Outcome {
+	has := func(option string) bool {
+		return slices.ContainsFunc(words[1:], func(word string) bool { return strings.EqualFold(word, option) })
+	}
+	switch {
+	case !strings.EqualFold(words[0], "set"):
+		return Missing
+	case has("get"):
+		return OK
+	default:
+		return Conflict
 	}
 }
 
