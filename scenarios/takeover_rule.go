@@ -1,0 +1,101 @@
+package scenarios
+
+import (
+	"math"
+	"time"
+)
+
+// sweepTime bounds when the store removed an expired record, or replaced it; latest
+// is forever where nothing tells that it did.
+type sweepTime struct{ earliest, latest time.Duration }
+
+// checkTakeover is the rule of a key whose record expires and is created anew, in
+// O(n). Reads see the old record (sawOld), none (sawNothing), or one that a
+// contender created (sawNew); writes create the key if it is absent. expiry is the
+// earliest time at which the old record may be gone. The new record stays; reads
+// of foreign records are left to the caller.
+//
+// A history is legal iff at most one write was OK, the reads of a new record name
+// one owner, which is that write, or an uncertain one where none was OK, and there
+// are instants q >= expiry of the sweep and p >= q of the owner's write, p while
+// that was under way, or never if nothing tells of a new record, such that
+//
+//	call <= q                       for each read of the old record,
+//	q <= return and call <= p       for each read of none,
+//	p <= return                     for each read of the new one,
+//	call <= q   or  p <= return     for each refusal.
+//
+// The earliest p is the best: q, or the last call of the owner and the reads of
+// none, if that is later. A refusal that returned before that call must have met
+// the old record. Any other asks nothing: if it was called after q, it returned no
+// earlier than both. So every q within the bounds is possible. An uncertain owner
+// is the one called first: it can stand in for any other.
+func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
+	var d deciding
+	var fresh, other *act            // reads of the new record: the first to return; one that names another owner
+	var firstAbsent, lastAbsent *act // reads of none: the first to return, the last to be called
+	for i := range acts {
+		a := &acts[i]
+		switch {
+		case d.note(a):
+		case a.kind == sawNothing:
+			if firstAbsent == nil || a.ret < firstAbsent.ret {
+				firstAbsent = a
+			}
+			if lastAbsent == nil || a.call > lastAbsent.call {
+				lastAbsent = a
+			}
+		case a.kind != sawNew:
+		case fresh != nil && fresh.token != a.token:
+			other = a
+		case fresh == nil || a.ret < fresh.ret:
+			fresh = a
+		}
+	}
+	owner := d.w
+	if owner == nil {
+		owner = firstAdmissible(acts, fresh)
+	}
+	switch {
+	case d.second != nil:
+		return sweepTime{}, &breach{"several-winners", d.w, d.second}
+	case fresh != nil && (other != nil || owner == nil || owner.token != fresh.token):
+		return sweepTime{}, wrongOwner(acts, d.w, fresh, other)
+	}
+
+	taken := instant{forever, nil}.orReturn(owner).orReturn(fresh)
+	latest := taken.orReturn(firstAbsent)
+	switch {
+	case taken.at < expiry:
+		return sweepTime{}, &breach{"early-takeover", taken.by, nil}
+	case latest.at < expiry:
+		return sweepTime{}, &breach{"early-expiry", latest.by, nil}
+	}
+	sent := instant{math.MinInt64, nil}.orCall(owner).orCall(lastAbsent)
+	if owner == nil {
+		sent = instant{forever, nil}
+	}
+	if sent.at > taken.at {
+		return sweepTime{}, outOfOrder(taken.by, sent.by)
+	}
+	earliest := instant{math.MinInt64, nil}.orCall(d.old)
+	for i := range acts {
+		if a := &acts[i]; a.kind == refused && a.ret < sent.at {
+			earliest = earliest.orCall(a)
+		}
+	}
+	switch {
+	case earliest.at <= latest.at:
+		return sweepTime{max(earliest.at, expiry), latest.at}, nil
+	case earliest.by.kind == refused:
+		return sweepTime{}, &breach{"refused-while-absent", latest.by, earliest.by}
+	default:
+		return sweepTime{}, outOfOrder(latest.by, earliest.by)
+	}
+}
+
+// takeoverBreachText says what each kind of violation is that breachText does not
+// have.
+var takeoverBreachText = map[string]string{
+	"refused-while-absent": "a create was refused although the record had been seen gone and nobody had created another",
+}
