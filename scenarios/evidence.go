@@ -20,7 +20,6 @@ type Evidence struct {
 	Skew            time.Duration
 	Closest         time.Duration // shortest gap between two writes; negative: fewer than two
 	WinnerRank      int           // place of the winner in the order of sending, from 1; 0: no winner
-	Unmapped        int
 	// Untold: the target relays, and does not tell when the store was asked, or by
 	// clocks too far apart to tell whether two calls met.
 	Untold bool
@@ -146,8 +145,6 @@ func told(r *runner.Round) bool {
 
 func (e *Evidence) note(o targets.Outcome) {
 	switch o {
-	case targets.Unmapped:
-		e.Unmapped++
 	case targets.Unknown:
 		e.Unknown++
 		e.Troubled++

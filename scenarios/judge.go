@@ -155,9 +155,8 @@ type Judge struct {
 	unmapped string
 	// disagreed lists rounds on which the general checker rules otherwise.
 	disagreed []int
-	// unmappedReads counts read-backs and late reads with an answer that the table
-	// has no row for.
-	unmappedReads int
+	// unmappedReplies counts answers that the table has no row for.
+	unmappedReplies int
 }
 
 // NewJudge judges by the given terms.
@@ -199,25 +198,22 @@ func (j *Judge) Round(r *runner.Round) {
 		f.forget()
 	}
 	j.findings = append(j.findings, &f)
-	for i := range r.Ops {
-		j.noteUnmapped(&r.Ops[i].Reply)
-	}
-	for _, own := range [][]runner.Exchange{r.Seeds, r.Reads} {
-		for i := range own {
-			j.unmappedReads += j.noteUnmapped(&own[i].Reply)
+	for _, all := range [][]runner.Exchange{r.Seeds, r.Ops, r.Reads} {
+		for i := range all {
+			j.noteUnmapped(&all[i].Reply)
 		}
 	}
 }
 
-// noteUnmapped keeps the first sample; it gives 1 for an unmapped reply.
-func (j *Judge) noteUnmapped(reply *targets.Reply) int {
+// noteUnmapped counts a reply that is unmapped, and keeps the first sample.
+func (j *Judge) noteUnmapped(reply *targets.Reply) {
 	if reply.Outcome != targets.Unmapped {
-		return 0
+		return
 	}
 	if j.unmapped == "" {
 		j.unmapped = sample(reply)
 	}
-	return 1
+	j.unmappedReplies++
 }
 
 func sample(r *targets.Reply) string {
@@ -240,7 +236,7 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
 		j.terms.Scenario.readLate(j.findings[i], read)
 	}
-	j.unmappedReads += j.noteUnmapped(&read.Reply)
+	j.noteUnmapped(&read.Reply)
 }
 
 // Doubtful names the rounds whose ruling waits for a late read.
@@ -267,7 +263,6 @@ type tally struct {
 	unreadLate int // seeded rounds whose late read was not answered
 	contended  int
 	why        map[reason]int // why rounds do not count
-	unmapped   int
 }
 
 // Conclude rules every round and says what the run shows. stopped is why the
@@ -320,7 +315,6 @@ func (w *Winners) add(n int) {
 }
 
 func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
-	t.unmapped += f.Evidence.Unmapped
 	if r.Void {
 		t.void++
 	}

@@ -519,7 +519,10 @@ func TestUnmappedReads(t *testing.T) {
 	back.Reads = append([]runner.Exchange{unknown}, back.Reads...)
 	late := agree(judgeOf(contested(1)), contested(1))
 	late.Late(1, &unknown)
-	for name, j := range map[string]*Judge{"read-back": agree(judgeOf(back), back), "late read": late} {
+	// A contender's, after which it went on.
+	early := contested(1)
+	early.Ops = append([]runner.Exchange{{Op: unknown.Op, Reply: unknown.Reply}}, early.Ops...)
+	for name, j := range map[string]*Judge{"read-back": agree(judgeOf(back), back), "late read": late, "on the way": agree(judgeOf(early), early)} {
 		if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "STRANGE") {
 			t.Errorf("%s: %s %v", name, v.Status, v.Reasons)
 		}

@@ -55,7 +55,7 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 			add("control %s: %s", c.Name, c.Detail)
 		}
 	}
-	if n := t.unmapped + j.unmappedReads; n > 0 {
+	if n := j.unmappedReplies; n > 0 {
 		add("%d of the replies have no row in the target's table, such as %s", n, j.unmapped)
 	}
 	if t.unreadLate > 0 {
