@@ -1,7 +1,9 @@
 package cmd_test
 
 import (
+	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"contend/report"
@@ -46,5 +48,26 @@ func TestProbeRealRedis(t *testing.T) {
 	_, r = resultOf(t, "probe", "-t", targettest.Redis(t)+"?create=watch&cas=watch", "--only", "strategy")
 	if all := answers(r); all["strategy/create-present"].Code != "exists" || all["strategy/version-stale"].Code != "stale" {
 		t.Errorf("%+v", all)
+	}
+}
+
+func TestProbeRealPostgres(t *testing.T) {
+	url := targettest.Postgres(t)
+	r := probeReal(t, url)
+	all := answers(r)
+	if a := all["strategy/ttl"]; r.Detail.Probe.NotAsked != 1 || a.State != scenarios.ProbeNotAsked || a.Why == "" {
+		t.Errorf("%s; %+v", r.VerdictLine(), a)
+	}
+	var failure struct{ Severity, Code, Constraint string }
+	if err := json.Unmarshal(all["conditions/insert-present"].Raw, &failure); err != nil || failure.Code != "23505" || failure.Constraint != "contend_records_pkey" {
+		t.Errorf("the error object: %s, %v", all["conditions/insert-present"].Raw, err)
+	}
+	query := "?"
+	if strings.Contains(url, "?") {
+		query = "&"
+	}
+	r = probeReal(t, url+query+"ttl=expires-column", "--only", "strategy")
+	if a := answers(r)["strategy/ttl"]; a.Answer != "it is told" || a.Figure != "1.5s" {
+		t.Errorf("%+v", a)
 	}
 }

@@ -74,7 +74,7 @@ func TestProbeTable(t *testing.T) {
 	table := rendered(t, probeOf(t, "sim:?latency=0", &scenarios.Probe{}, nil), "table")
 	for _, want := range []string{
 		"contend probe on sim:?latency=0 (Forge KVS emulator) · SIMULATED, not a live platform",
-		"ANSWERED: 100 of 100 questions; 57 as known, 0 not as known, 47 with a code",
+		"ANSWERED: 101 of 101 questions; 57 as known, 0 not as known, 47 with a code",
 		"question │ direct │ transaction",
 		"2147483648 in an integer │ ✓ INCORRECT_PROPERTY_TYPE† 400 │ ✓ UNPROCESSABLE_ENTITY† 422",
 		"a value of 240 KiB and a byte │ ✓ MAX_SIZE 400",
@@ -83,7 +83,7 @@ func TestProbeTable(t *testing.T) {
 		"MAX_SIZE │ 400 │ invalid │ yes │ 1 │ Provided value is larger",
 		"What is marked ? is an assumption of the emulator here",
 		"conflict>=1 │ 9 │ ✓ yes",
-		"Run 01TEST, 2000-01-01 00:00 UTC, 3.25s: 148 requests",
+		"Run 01TEST, 2000-01-01 00:00 UTC, 3.25s: 150 requests",
 	} {
 		if lineWith(table, want) == "" {
 			t.Errorf("the table has no line %q:\n%s", want, table)
@@ -198,7 +198,7 @@ func TestProbeInASuite(t *testing.T) {
 	r := probeOf(t, "sim:?latency=0", &scenarios.Probe{Only: scenarios.Groups{"keys"}}, nil)
 	s := Suite{File: "suite.yaml", Runs: []SuiteRun{{Name: "site", Result: &r}}}
 	table := rendered(t, s, "table")
-	if !strings.Contains(table, "1 runs of suite.yaml: 1 answered") || lineWith(table, "site │ sim:?latency=0 (simulated) │ answered │ expected conflict>=1, measured 0; 9 of 9") == "" {
+	if !strings.Contains(table, "1 run of suite.yaml: 1 answered") || lineWith(table, "site │ sim:?latency=0 (simulated) │ answered │ expected conflict>=1, measured 0; 9 of 9") == "" {
 		t.Errorf("%s", table)
 	}
 }

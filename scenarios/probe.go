@@ -171,6 +171,7 @@ func families() []family {
 	return []family{
 		{"forge", []string{"sim", "forge", "forge-rest"}, forgeQuestions, forgeListed},
 		{"redis", []string{"redis"}, redisQuestions, nil},
+		{"postgres", []string{"postgres"}, postgresQuestions, nil},
 	}
 }
 
@@ -223,6 +224,11 @@ func strategyQuestions(base string) []Question {
 	create := guarded(op(targets.Write, "create", targets.IfAbsent), targets.Condition{Guard: targets.IfAbsent})
 	seed := op(targets.Write, "version", targets.IfVersion)
 	stale := guarded(seed, targets.Condition{Guard: targets.IfVersion, Counter: 7, Version: "stale"})
+	brief := op(targets.Write, "ttl", targets.IfAbsent)
+	brief.TTL = 1500 * time.Millisecond
+	ttl := Question{Inquiry: runner.Inquiry{ID: "strategy/ttl", Steps: []runner.Step{mustStep(brief), plainStep(op(targets.Read, "ttl", targets.IfAbsent))},
+		Remove: []targets.Op{op(targets.Delete, "ttl", targets.IfAbsent)}}, Text: "a time to live of 1.5 s: is it told what is granted",
+		Known: notKnown(), read: readGranted, figure: grantedFigure}
 	ask := func(id, text string, outcome targets.Outcome, remove []targets.Op, steps ...runner.Step) Question {
 		return Question{Inquiry: runner.Inquiry{ID: "strategy/" + id, Steps: steps, Remove: remove}, Text: text,
 			Known: Known{Basis: Documented, Source: table, Outcome: outcome}}
@@ -236,7 +242,23 @@ func strategyQuestions(base string) []Question {
 			plainStep(guarded(op(targets.Write, "absent", targets.IfVersion), targets.Condition{Guard: targets.IfVersion, Counter: 7, Version: "stale"}))),
 		ask("read-absent", "a read of a key that is not there", targets.Missing, nil, plainStep(op(targets.Read, "absent", targets.IfAbsent))),
 		ask("delete-absent", "a delete of a key that is not there", targets.OK, nil, plainStep(op(targets.Delete, "absent", targets.IfAbsent))),
+		ttl,
 	}
+}
+
+// readGranted tells whether the write, or a read after it, tells a time to live.
+func readGranted(replies []*runner.Exchange) string {
+	if grantedFigure(replies) == "" {
+		return "it is not told"
+	}
+	return "it is told"
+}
+
+func grantedFigure(replies []*runner.Exchange) string {
+	if d := max(replies[0].Reply.Granted, lastReply(replies).Granted); d > 0 {
+		return d.String()
+	}
+	return ""
 }
 
 func plainStep(op targets.Op) runner.Step { return runner.Step{Op: op} }

@@ -80,8 +80,8 @@ type Op struct {
 	Ops       []Op // of a Sequence
 	// Raw is the request of a Raw, in the store's own language. Forge KVS:
 	// {"path": "/api/v1/…", "body": …} of the wire protocol. Redis: the words of one
-	// command, ["SET", …]. Key then names no more than the run, by its prefix: a relay
-	// touches no other keys.
+	// command, ["SET", …]. PostgreSQL: a text of statements. Key then names no more
+	// than the run, by its prefix: a relay touches no other keys.
 	Raw json.RawMessage
 }
 

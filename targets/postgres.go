@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -57,6 +58,7 @@ var postgresAnswers = []Answer{
 	{Code: "exists", Outcome: Conflict, Source: postgresMeasured},
 	{Code: "stale", Outcome: Conflict, Source: postgresMeasured},
 	{Code: "23505", Outcome: Conflict, Source: postgresMeasured},
+	{Code: "23502", Outcome: Invalid, Source: postgresManual + ": not null"},
 	{Code: "40001", Outcome: Aborted, Source: postgresMeasured},
 	{Code: "40P01", Outcome: Aborted, Source: postgresManual + ": deadlock"},
 	{Code: "55P03", Outcome: Aborted, Source: postgresMeasured + ": the holder of the lock may yet roll back"},
@@ -401,9 +403,68 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 		return s.reply("", err)
 	case Write:
 		return s.write(ctx, op)
+	case Raw:
+		return s.raw(ctx, op.Raw)
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no op %q", op.Kind)}
 	}
+}
+
+// postgresAnswer is what a raw op is answered by its last statement.
+type postgresAnswer struct {
+	Command string      `json:"command"`        // its tag, such as "INSERT 0 1"
+	Rows    [][]*string `json:"rows,omitempty"` // as text; null is null
+}
+
+// postgresError is the error object of a raw op.
+type postgresError struct {
+	Severity   string `json:"severity"`
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	Detail     string `json:"detail,omitempty"`
+	Hint       string `json:"hint,omitempty"`
+	Table      string `json:"table,omitempty"`
+	Column     string `json:"column,omitempty"`
+	Constraint string `json:"constraint,omitempty"`
+}
+
+// raw sends statements as they are, in one message.
+func (s *postgresSession) raw(ctx context.Context, statements json.RawMessage) Reply {
+	var text string
+	if err := json.Unmarshal(statements, &text); err != nil || strings.TrimSpace(text) == "" {
+		return Reply{Outcome: Unsupported, Message: "a raw op on PostgreSQL is a text of statements"}
+	}
+	results, err := s.conn.PgConn().Exec(ctx, text).ReadAll()
+	var failed *pgconn.PgError
+	switch {
+	case errors.As(err, &failed):
+		r := s.reply("", err)
+		r.Raw, _ = json.Marshal(postgresError{failed.Severity, failed.Code, failed.Message, failed.Detail, failed.Hint,
+			failed.TableName, failed.ColumnName, failed.ConstraintName})
+		return r
+	case err != nil || len(results) == 0:
+		return s.reply("", err)
+	}
+	last := results[len(results)-1]
+	answer := postgresAnswer{Command: last.CommandTag.String()}
+	for _, row := range last.Rows {
+		var columns []*string
+		for _, column := range row {
+			var value *string
+			if column != nil {
+				value = new(string(column))
+			}
+			columns = append(columns, value)
+		}
+		answer.Rows = append(answer.Rows, columns)
+	}
+	refused := ""
+	if tag := last.CommandTag; tag.RowsAffected() == 0 && (tag.Insert() || tag.Update() || tag.Delete()) {
+		refused = "0 rows"
+	}
+	r := s.reply(refused, nil)
+	r.Raw, _ = json.Marshal(answer)
+	return r
 }
 
 func (s *postgresSession) read(ctx context.Context, key string) Reply {

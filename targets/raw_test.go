@@ -1,6 +1,7 @@
 package targets_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"strings"
@@ -139,5 +140,60 @@ func TestRawRedisCommands(t *testing.T) {
 		if got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: []byte(wrong)}); got.Outcome != targets.Unsupported || got.Attempts != 0 {
 			t.Errorf("%s is answered with %+v", wrong, got)
 		}
+	}
+}
+
+// Raw statements are answered by the last of them, with the error object as the
+// server sends it.
+func TestRawPostgresStatements(t *testing.T) {
+	target := open(t, targettest.Postgres(t))
+	if err := target.Prepare(t.Context(), targets.Needs{Sessions: 1, Timeout: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, target, 0)
+	const insert = "insert into contend_records (key, token, version) values ('contend-RUN-a', 't', "
+	for _, c := range []struct {
+		statements string
+		want       targets.Reply
+	}{
+		{insert + "0)", targets.Reply{Outcome: targets.OK, Raw: []byte(`{"command":"INSERT 0 1"}`)}},
+		{insert + "0)", targets.Reply{Outcome: targets.Conflict, Code: "23505",
+			Message: `ERROR: duplicate key value violates unique constraint "contend_records_pkey" (SQLSTATE 23505)`,
+			Raw: []byte(`{"severity":"ERROR","code":"23505","message":"duplicate key value violates unique constraint \"contend_records_pkey\"",` +
+				`"detail":"Key (key)=(contend-RUN-a) already exists.","table":"contend_records","constraint":"contend_records_pkey"}`)}},
+		{insert + "0) on conflict do nothing", targets.Reply{Outcome: targets.Conflict, Code: "0 rows", Raw: []byte(`{"command":"INSERT 0 0"}`)}},
+		{insert + "null)", targets.Reply{Outcome: targets.Invalid, Code: "23502",
+			Message: `ERROR: null value in column "version" of relation "contend_records" violates not-null constraint (SQLSTATE 23502)`,
+			Raw: []byte(`{"severity":"ERROR","code":"23502","message":"null value in column \"version\" of relation \"contend_records\" violates not-null constraint",` +
+				`"detail":"Failing row contains (contend-RUN-a, t, null, null, null, null).","table":"contend_records","column":"version"}`)}},
+		{"select 1; select version, updated_at, 'x' from contend_records where key = 'contend-RUN-a'",
+			targets.Reply{Outcome: targets.OK, Raw: []byte(`{"command":"SELECT 1","rows":[["0",null,"x"]]}`)}},
+		{"select 1 where false", targets.Reply{Outcome: targets.OK, Raw: []byte(`{"command":"SELECT 0"}`)}},
+		{"begin", targets.Reply{Outcome: targets.OK, Raw: []byte(`{"command":"BEGIN"}`)}},
+		{"rollback", targets.Reply{Outcome: targets.OK, Raw: []byte(`{"command":"ROLLBACK"}`)}},
+	} {
+		raw, _ := json.Marshal(c.statements)
+		got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: raw})
+		if got.Attempts != 1 || got.Sent.IsZero() {
+			t.Errorf("%s: %d attempts, sent %s", c.statements, got.Attempts, got.Sent)
+		}
+		got.Attempts, got.Sent = 0, time.Time{}
+		if g, w := asJSON(t, got), asJSON(t, c.want); g != w {
+			t.Errorf("%s is answered with %s, want %s", c.statements, g, w)
+		}
+	}
+	for _, wrong := range []string{`""`, `{}`, `["select 1"]`, ``} {
+		if got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: []byte(wrong)}); got.Outcome != targets.Unsupported || got.Attempts != 0 {
+			t.Errorf("%s is answered with %+v", wrong, got)
+		}
+	}
+	// One that does not end in time is cut off, and may have been applied.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := s.Do(ctx, targets.Op{Kind: targets.Raw, Raw: []byte(`"select pg_sleep(60)"`)}); got.Outcome != targets.Unknown || got.Raw != nil {
+		t.Errorf("cut off: %+v", got)
+	}
+	if got := s.Do(t.Context(), targets.Op{Kind: targets.Raw, Raw: []byte(`"select 1"`)}); got.Outcome != targets.NotSent {
+		t.Errorf("after that: %+v", got)
 	}
 }
