@@ -18,7 +18,7 @@ func TestWriteTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"README.md", "manifest.yml", "package-lock.json", "package.json",
-		"src/clock.js", "src/index.js", "src/kvs.js", "src/request.js", "src/sql.js", "src/storage.js"}
+		"src/clock.js", "src/index.js", "src/kvs.js", "src/raw.js", "src/request.js", "src/sql.js", "src/storage.js"}
 	if got := app.Files(); !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}

@@ -429,3 +429,97 @@ test('sql: a list goes on from its last key, to the end', async () => {
   assert.deepEqual([...first.keys, ...second.keys], all);
   assert.deepEqual(sent.map(({ params }) => params), [['', 'contend-'], [all[99], 'contend-']]);
 });
+
+const raw = (path, body) => ({ kind: 'raw', key, raw: { path: `/api/v1/${path}`, body } });
+const conditions = { and: [{ property: 'version', condition: 'EQUAL_TO', values: ['0'] }, { property: 'token', condition: 'EXISTS', values: [true] }] };
+const item = { key, value: { version: 2147483648 }, entityName };
+const page = JSON.stringify({ data: [{ key, value: 1 }, { key: 'theirs', value: 2 }], cursor: 'next' });
+const batch = JSON.stringify({ successfulKeys: [{ key }], failedKeys: [{ key: 'contend-b', error: { code: 'KEY_NOT_FOUND', message: 'm' } }] });
+
+// Each call reaches the storage as it is, and what came back is told in its shape.
+const rawCalls = [
+  ['get', { key, options: { metadataFields: ['EXPIRE_TIME'] } }, reply(200, `{"key":"${key}","value":1,"expireTime":"e"}`), { key, value: 1, expireTime: 'e' }],
+  ['get', { key }, reply(200, `{"key":"${key}","value":null}`), { key, value: null }],
+  ['set', { key, value: 'v' }, reply(204), undefined],
+  ['set', { key, value: 'v', options: { ttl: { value: 0, unit: 'WEEKS' } } }, reply(204), undefined],
+  ['set', { key, value: 2, options: { keyPolicy: 'OVERRIDE', returnValue: 'PREVIOUS' } }, reply(200, `{"key":"${key}","value":1}`), { key, value: 1 }],
+  ['delete', { key }, reply(204), undefined],
+  ['entity/get', { entityName, key }, reply(200, `{"key":"${key}","value":{}}`), { key, value: {} }],
+  ['entity/set', { ...item, entityName: 'theirs', options: { keyPolicy: 'FAIL_IF_EXISTS' } }, reply(204), undefined],
+  ['entity/delete', { entityName, key }, reply(204), undefined],
+  ['batch/set', [{ key, value: 1, options: { ttl } }, { key: 'contend-b', value: 2 }], reply(200, batch), JSON.parse(batch)],
+  ['batch/delete', [{ key, entityName }], reply(200, batch), JSON.parse(batch)],
+  ['batch/get', [{ key }], reply(200, batch), JSON.parse(batch)],
+  ['query', { limit: 101, where: [{ property: 'value', condition: 'CONTAINS', values: ['contend-'] }] }, reply(200, page), { data: [{ key, value: 1 }], cursor: 'next' }],
+  ['query', { after: 'here' }, reply(200, page), { data: [{ key, value: 1 }], cursor: 'next' }],
+  ['entity/query', { entityName, indexName: 'by-key', limit: 1, sort: 'DESC', cursor: 'here', range: { condition: 'BEGINS_WITH', values: ['c'] } }, reply(200, page),
+    { data: [{ key, value: 1 }], cursor: 'next' }],
+  ['transaction', {}, reply(204), undefined],
+  ['transaction', { set: [{ ...item, conditions, options: { ttl } }, { key: 'contend-b', value: 1 }, { key: 'contend-c', value: 1, conditions }] }, reply(204), undefined],
+  ['transaction', { delete: [{ key }, { key: 'contend-b', entityName, conditions }], check: [{ key: 'contend-c', entityName, conditions: { or: conditions.and } }] }, reply(204), undefined],
+];
+for (const [path, body, played, want] of rawCalls) {
+  test(`a raw call: ${path} ${JSON.stringify(body)}`, async () => {
+    play = played;
+    const { status, reply } = await trigger(raw(path, body));
+    assert.deepEqual([status, reply.outcome, reply.attempts, reply.raw], [200, 'ok', 1, want]);
+    assert.ok(reply.server.ended_ms >= reply.server.began_ms);
+    assert.deepEqual(sent, [{ path: `/api/v1/${path}`, ...body }]);
+  });
+}
+
+test('a refusal of a raw call, and a get that finds nothing, are told as of any other', async () => {
+  play = refusal(422, 'UNPROCESSABLE_ENTITY');
+  const refused = (await trigger(raw('transaction', { set: [item] }))).reply;
+  assert.deepEqual([refused.outcome, refused.code, refused.status, refused.message, refused.trace], ['invalid', 'UNPROCESSABLE_ENTITY', 422, 'because', 'abc123']);
+  assert.equal(refused.raw.code, 'UNPROCESSABLE_ENTITY');
+  play = refusal(404, 'KEY_NOT_FOUND');
+  const missing = (await trigger(raw('entity/get', { entityName, key }))).reply;
+  assert.deepEqual([missing.outcome, missing.code, missing.status], ['missing', 'KEY_NOT_FOUND', undefined]);
+});
+
+// What the package cannot send as it is, and what is not ours, is not sent at all.
+for (const [path, body, reason] of [
+  ['nope', {}, 'has no call'],
+  ['../v1/get', { key }, 'has no call'],
+  ['secret/get', { key }, 'has no call'],
+  ['get', [], 'such a body'],
+  ['batch/get', { key }, 'such a body'],
+  ['batch/get', [key], 'such a body'],
+  ['set', { key, value: 1, colour: 'red' }, 'cannot send colour'],
+  ['transaction', { set: [{ ...item, colour: 'red' }] }, 'cannot send colour'],
+  ['entity/query', { entityName, indexName: 'by-key', filters: {} }, 'cannot send filters'],
+  ['get', { key: '' }, 'touches no key'],
+  ['set', { key: 'theirs', value: 1 }, 'touches no key'],
+  ['batch/set', [{ key, value: 1 }, { key: 'theirs', value: 1 }], 'touches no key'],
+  ['transaction', { set: [item], check: [{ key: 'theirs', entityName, conditions }] }, 'touches no key'],
+  ['transaction', { set: [{ ...item, conditions: {} }] }, 'refuses such conditions'],
+  ['transaction', { set: [{ ...item, conditions: { and: [] } }] }, 'refuses such conditions'],
+  ['transaction', { set: [{ ...item, conditions: { ...conditions, or: conditions.and } }] }, 'refuses such conditions'],
+  ['query', { where: [] }, 'one condition'],
+]) {
+  test(`a raw call that is not made: ${path} ${JSON.stringify(body)}`, async () => {
+    const { status, reply } = await trigger(raw(path, body));
+    assert.deepEqual([status, reply.outcome, reply.attempts, sent.length], [200, 'unsupported', 0, 0]);
+    assert.ok(reply.message.includes(reason), reply.message);
+  });
+}
+
+test('a raw call outside of the contract is refused, in a sequence too', async () => {
+  for (const op of [
+    { kind: 'raw', key },
+    { kind: 'raw', key, raw: { path: 1, body: {} } },
+    { kind: 'raw', key, raw: { path: '/api/v1/get', body: 'text' } },
+    { kind: 'raw', key, raw: { path: '/api/v1/get' } },
+    { ...raw('get', { key }), key: 'theirs' },
+    { kind: 'sequence', ops: [raw('get', { key })] },
+  ]) {
+    const { status, error } = await trigger(op);
+    assert.deepEqual([status, typeof error, sent.length], [400, 'string', 0]);
+  }
+});
+
+test('a raw call goes to the key-value store where records are in SQL', async () => {
+  const { reply } = await trigger(raw('set', { key, value: 1 }), { create: 'sql' });
+  assert.deepEqual([reply.outcome, sent.length, sent[0].path], ['ok', 1, '/api/v1/set']);
+});

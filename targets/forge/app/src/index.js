@@ -29,7 +29,8 @@ export async function run(request) {
   const first = cold;
   cold = false;
   if (asked.list) return answer(200, await (asked.list.home === 'sql' ? listSql : listKvs)(asked.list));
-  const store = asked.create === 'sql' ? sqlStore : kvsStore(asked.create);
+  const inSql = asked.create === 'sql' && asked.op?.kind !== 'raw';
+  const store = inSql ? sqlStore : kvsStore(asked.create);
   const reply = await perform(store, asked.op ?? { kind: 'read', key: PING_KEY });
   return answer(200, {
     ...(asked.ping ? { storage: reply.outcome } : { reply }),

@@ -1,6 +1,7 @@
 // Forge KVS as a store: plain keys, and the entity.
 
 import { Filter, FilterConditions, ForgeKvsError, WhereConditions, kvs } from '@forge/kvs';
+import { askRaw, refuseRaw } from './raw.js';
 import { milliseconds, rfc3339 } from './storage.js';
 
 const ENTITY = 'contend-record';
@@ -25,11 +26,13 @@ export function kvsStore(create) {
     answers: ANSWERS,
     codeOf: (error) => error.code,
     refuse(op) {
+      if (op.kind === 'raw') return refuseRaw(op);
       if (!['version', 'unmodified'].includes(op.guard) || inEntity(op)) return undefined;
       return { outcome: 'unsupported', message: 'a plain key of Forge KVS cannot carry a condition; an entity can' };
     },
     async ready() {},
     async ask(op) {
+      if (op.kind === 'raw') return askRaw(op);
       const result = await ask(op, create, inEntity(op));
       return op.kind === 'read' ? found(result, inEntity(op)) : { outcome: 'ok' };
     },

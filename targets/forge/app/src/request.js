@@ -41,7 +41,7 @@ const SINGLE = ['read', 'write', 'delete'];
 
 function parseOp(value, limits) {
   const op = object('op', value);
-  const kind = oneOf('kind', op.kind, [...SINGLE, 'sequence']);
+  const kind = oneOf('kind', op.kind, [...SINGLE, 'sequence', 'raw']);
   const notBefore = op.not_before === undefined ? undefined : instant('not_before', op.not_before);
   if (notBefore > limits.latest) refuse(`not_before is more than ${FARTHEST_MS / 1000} s ahead`);
   if (kind === 'sequence') {
@@ -50,8 +50,15 @@ function parseOp(value, limits) {
     return { kind, notBefore, ops: op.ops.map((part) => parseOp(part, limits)) };
   }
   if (typeof op.key !== 'string' || !op.key.startsWith(limits.prefix)) refuse('the key is outside the prefix');
+  if (kind === 'raw') return { kind, notBefore, raw: parseRaw(object('raw', op.raw)), prefix: limits.prefix };
   const single = { kind, notBefore, key: op.key, home: oneOf('home', op.home ?? '', ['', 'absent', 'version']) };
   return kind === 'write' ? { ...single, ...parseWrite(op) } : single;
+}
+
+function parseRaw({ path, body }) {
+  if (typeof path !== 'string') refuse('the path of raw must be a string');
+  if (typeof body !== 'object' || body === null) refuse('the body of raw must be an object or a list');
+  return { path, body };
 }
 
 function parseWrite(op) {
