@@ -204,8 +204,8 @@ func TestDocsMeasureYourSite(t *testing.T) {
 			}
 		}
 	}
-	if ran != 5 {
-		t.Errorf("%d commands ran, want 5", ran)
+	if ran != 6 {
+		t.Errorf("%d commands ran, want 6", ran)
 	}
 }
 
