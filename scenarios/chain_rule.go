@@ -287,34 +287,19 @@ func outOfOrder(first, then *act) *breach {
 }
 
 // checkCount is the rule of a counter that each applied write raises by one,
-// whatever guards it: it ends at start and the OK writes, or above that by as many
-// as there are uncertain ones at most. final is a read when all was over; its
-// version is the count.
-func checkCount(acts []act, start int64, final *act) *breach {
-	least := start + int64(countKind(acts, wrote))
+// whatever guards it: it ends at start and the accepted writes, or above that by as
+// many as are uncertain at most. final is a read when all was over, its version is
+// the count; last is the accepted write that returned last, nil where there is none.
+func checkCount(start int64, accepted, unsure int, last, final *act) *breach {
+	least := start + int64(accepted)
 	switch {
+	case final.version < least && last == nil:
+		return &breach{"lost-update", final, nil}
 	case final.version < least:
-		var last *act
-		for i := range acts {
-			if a := &acts[i]; a.kind == wrote && (last == nil || a.ret > last.ret) {
-				last = a
-			}
-		}
-		if last == nil {
-			return &breach{"lost-update", final, nil}
-		}
 		return &breach{"lost-update", last, final}
-	case final.version > least+int64(countKind(acts, uncertain)):
+	case final.version > least+int64(unsure):
 		return &breach{"over-count", final, nil}
 	default:
 		return nil
 	}
-}
-
-// chainBreachText says what each kind of violation is that breachText does not have.
-var chainBreachText = map[string]string{
-	"accepted-too-early":     "a write was accepted before the version that it was conditional on can have been there",
-	"version-without-writer": "a version was built upon that nobody can have written",
-	"wrong-version":          "a record shows another version than its writer stored",
-	"stale-read-after-write": "a read that was sent after a write had been accepted still showed the state before",
 }

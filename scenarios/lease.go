@@ -353,16 +353,15 @@ func takeovers(f *Finding, terms []term, ttl time.Duration) *breach {
 	var holder *term // of the latest period that had one
 	for period := 1; ; period++ {
 		var won, lost *term
+		var acts []act
 		some, doubt := false, false
 		for i := range terms {
 			t := &terms[i]
 			if t.Period != period {
 				continue
 			}
-			some = true
+			some, acts = true, append(acts, t.act)
 			switch {
-			case t.kind == wrote && won != nil:
-				return &breach{"several-winners", &won.act, &t.act}
 			case t.kind == wrote:
 				f.won++
 				won = t
@@ -372,14 +371,19 @@ func takeovers(f *Finding, terms []term, ttl time.Duration) *breach {
 				lost = t
 			}
 		}
-		switch {
-		case !some:
+		if !some {
 			return nil
-		case won != nil && holder != nil && won.ret < holder.call+ttl:
-			return &breach{"early-expiry", &holder.act, &won.act}
-		case won == nil && lost != nil && !doubt && holder == nil:
-			return &breach{"no-winner", &lost.act, nil}
-		case won == nil && lost != nil && !doubt && lost.call > holder.ret+ttl:
+		}
+		var b *breach
+		if period == 1 {
+			b = checkRound(acts)
+		} else if holder != nil {
+			_, b = checkTakeover(acts, holder.call+ttl)
+		}
+		switch {
+		case b != nil:
+			return b
+		case won == nil && lost != nil && !doubt && holder != nil && lost.call > holder.ret+ttl:
 			return &breach{"ghost", &holder.act, &lost.act}
 		}
 		if doubt {

@@ -93,9 +93,3 @@ func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
 		return sweepTime{}, outOfOrder(latest.by, earliest.by)
 	}
 }
-
-// takeoverBreachText says what each kind of violation is that breachText does not
-// have.
-var takeoverBreachText = map[string]string{
-	"refused-while-absent": "a create was refused although the record had been seen gone and nobody had created another",
-}

@@ -8,7 +8,8 @@ import (
 // versions is what is kept of a round whose accepted writes each store the version
 // after the one that they replace, from 0 on.
 type versions struct {
-	breach   *breach // of the chain, the read-back included
+	race     *breach // of the chain, as the contenders saw it
+	settled  *breach // of the chain, the read-back included
 	wrote    int     // accepted writes
 	unknown  int     // that may have been applied
 	refusals int     // writes that the guard refused, or aborted
@@ -40,17 +41,28 @@ func versionsOf(f *Finding, r *runner.Round) versions {
 		}
 		acts = append(acts, a)
 	}
+	before := len(acts)
 	for i := range r.Reads {
 		if a, ok := f.state.actOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
 			acts, v.read = append(acts, a), &a
 		}
 	}
-	v.breach = chainBreach(acts)
+	_, v.race = checkChain(withoutForeign(acts[:before]))
+	_, v.settled = checkChain(withoutForeign(acts))
 	return v
 }
 
-// chainBreach finds what no order of the accepted writes can explain.
-func chainBreach([]act) *breach { return nil }
+// withoutForeign leaves out reads of what nobody of this run wrote, and of nothing:
+// they are ruled apart.
+func withoutForeign(acts []act) []act {
+	var ours []act
+	for i := range acts {
+		if k := acts[i].kind; k != sawForeign && k != sawNothing {
+			ours = append(ours, acts[i])
+		}
+	}
+	return ours
+}
 
 func (v *versions) readLate(f *Finding, e *runner.Exchange) {
 	if e.Op.Key != f.state.key {
@@ -71,15 +83,17 @@ func (v *versions) rule(f *Finding) Ruling {
 			return r
 		}
 	}
-	b, final := v.breach, v.read
-	before, late := v.countBreach(v.read), v.countBreach(v.late)
+	final := v.read
+	before, late := firstBreach(v.settled, v.countBreach(v.read)), v.countBreach(v.late)
+	b := v.race
 	switch {
+	case b != nil:
 	case v.late == nil:
-		b = firstBreach(b, before)
+		b = before
 	case late != nil:
-		b = firstBreach(b, late)
+		b = firstBreach(before, late)
 	case before != nil:
-		r.StaleRead, b = true, nil
+		r.StaleRead = true
 	}
 	if v.late != nil {
 		final = v.late
@@ -120,12 +134,8 @@ func (v *versions) countBreach(read *act) *breach {
 		return nil
 	case read.kind == sawNothing:
 		return &breach{"record-vanished", read, nil}
-	case read.version < int64(v.wrote):
-		return &breach{"lost-update", v.last, read}
-	case read.version > int64(v.wrote+v.unknown):
-		return &breach{"over-count", read, v.last}
 	default:
-		return nil
+		return checkCount(0, v.wrote, v.unknown, v.last, read)
 	}
 }
 
