@@ -86,6 +86,52 @@ func checkReal(t *testing.T, unguarded bool, code int, r report.Result) {
 	}
 }
 
+// Of the edits of a document none is lost under its version, whatever refused
+// editors do; under a time in whole seconds one is in every round, by every strategy:
+// editors whose transaction was aborted send the same again.
+func TestRealServersLoseUpdates(t *testing.T) {
+	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
+		for _, url := range strategies(t, kind, start(t)) {
+			if !strings.Contains(url, "cas=") {
+				continue
+			}
+			for _, flags := range []string{"--on-conflict reload -r 20", "--on-conflict merge -r 20", "--guard timestamp --precision us -r 20", "--guard timestamp -r 2"} {
+				t.Run(kind+" "+url[strings.LastIndexByte(url, '?')+1:]+" "+flags, func(t *testing.T) {
+					t.Parallel()
+					code, r := resultOf(t, append([]string{"lost-update", "-t", url, "-n", "6", "--control-rounds", "1"}, strings.Fields(flags)...)...)
+					e := r.Detail.Edits
+					for _, c := range r.Controls {
+						if !c.AsExpected {
+							t.Errorf("control %s: %s", c.Name, c.Detail)
+						}
+					}
+					if !strings.Contains(flags, "timestamp") {
+						if code != 0 && code != 3 || e.Lost+e.Unexpected > 0 || e.Acknowledged < r.Rounds {
+							t.Errorf("exit %d, %+v, %+v: %v %+v", code, r.Winners, e, r.Verdict.Reasons, r.Verdict.Violations)
+						}
+						return
+					}
+					for _, v := range r.Verdict.Violations {
+						if v.Kind != "lost-update" {
+							t.Errorf("%+v", v)
+						}
+					}
+					// Of a machine that stood still for a second nothing is said.
+					late := 0
+					for _, u := range r.Contention.Uncounted {
+						if strings.Contains(u.Why, "the second of their document was over") {
+							late += u.Rounds
+						}
+					}
+					if !strings.Contains(flags, "us") && (r.Verdict.ViolatedRounds+late != r.Rounds || late == r.Rounds) {
+						t.Errorf("exit %d, violated in %d rounds, too late in %d, %+v: %v", code, r.Verdict.ViolatedRounds, late, e, r.Verdict.Reasons)
+					}
+				})
+			}
+		}
+	}
+}
+
 // Two thousand rounds of each guarded contest on a real server, without one
 // violation.
 func TestRealRedisIsNeverAccused(t *testing.T) {

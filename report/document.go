@@ -186,6 +186,9 @@ func (r Result) document() document {
 	if r.Detail.Counter != nil {
 		d.blocks = append(d.blocks, r.counterBlock())
 	}
+	if r.Detail.Edits != nil {
+		d.blocks = append(d.blocks, r.editBlocks()...)
+	}
 	if len(r.Verdict.Violations) > 0 {
 		d.blocks = append(d.blocks, r.witnessBlock(r.Verdict.Violations[0]))
 	}
@@ -269,8 +272,12 @@ func (r Result) outcomeBlock() block {
 	}
 	w := r.Winners
 	if total := w.None + w.One + w.Several; total > 0 && r.Detail.Counter == nil {
-		b.text = append(b.text, fmt.Sprintf("Winners a round: none in %d, one in %d, several in %d (fewest %d, most %d).",
-			w.None, w.One, w.Several, w.Min, w.Max))
+		who := "Winners"
+		if r.Detail.Edits != nil {
+			who = "Accepted edits"
+		}
+		b.text = append(b.text, fmt.Sprintf("%s a round: none in %d, one in %d, several in %d (fewest %d, most %d).",
+			who, w.None, w.One, w.Several, w.Min, w.Max))
 	}
 	if l := r.Detail.Lease; l != nil {
 		b.text = append(b.text, fmt.Sprintf("Of those that lost, %d lost at the read (%s), where no guard is, and %d at the conditional write. Periods a round: %d.",

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"contend/runner"
 	"contend/targets"
@@ -108,6 +109,8 @@ func conditionText(c targets.Condition) string {
 		return "write if absent"
 	case targets.IfVersion:
 		return fmt.Sprintf("write if version %d", c.Counter)
+	case targets.IfUnmodified:
+		return "write if updated at " + c.UpdatedAt.Format(time.RFC3339Nano)
 	default:
 		return "write"
 	}

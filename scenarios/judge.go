@@ -175,6 +175,7 @@ type Judgement struct {
 // Detail is what only one scenario has.
 type Detail struct {
 	WinnerRank *WinnerRank      `json:"winner_rank,omitempty"`
+	Edits      *EditReport      `json:"edits,omitempty"`
 	Ghosts     *GhostReport     `json:"ghosts,omitempty"`
 	Probe      *ProbeReport     `json:"probe,omitempty"`
 	Counter    *CounterPrice    `json:"counter,omitempty"`

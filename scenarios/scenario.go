@@ -66,6 +66,7 @@ func All() []Scenario {
 		FailIfExists{},
 		VersionCAS{},
 		CheckThenSet{},
+		NewLostUpdate(),
 		NewTTLGhost(),
 		&Probe{},
 	}

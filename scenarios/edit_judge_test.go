@@ -1,0 +1,253 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+const madeUpKey = "contend-01TEST-r1"
+
+// write is an editor's in a made-up round; tokens are written as editor.attempt.
+type write struct {
+	token     string
+	over      string // the edits of the document that it goes back to, separated by blanks
+	outcome   targets.Outcome
+	call, ret time.Duration
+	attempts  int
+	still     bool // it leaves the time as it was
+}
+
+// tokenOf gives the whole token of one such as 3.1; any other is somebody else's.
+func tokenOf(short string) string {
+	var editor, attempt int
+	if n, _ := fmt.Sscanf(short, "%d.%d", &editor, &attempt); n < 2 {
+		return short
+	}
+	return runner.Token(madeUpKey, editor, attempt)
+}
+
+func checklistBody(edits string) json.RawMessage {
+	c := checklist{Items: map[string]bool{}, Edits: []string{}}
+	for short := range strings.FieldsSeq(edits) {
+		c.Edits = append(c.Edits, tokenOf(short))
+	}
+	return c.body()
+}
+
+// shown is a read of the document; edits "missing": there was none, "unknown": no
+// answer. The record's token is that of the last edit, and the version their number.
+func shown(edits string, at time.Duration) runner.Exchange {
+	x := runner.Exchange{Contender: runner.Own, Call: at, Sent: at, Return: at + ms, Op: targets.Op{Kind: targets.Read, Key: madeUpKey}}
+	switch all := strings.Fields(edits); {
+	case edits == "missing":
+		x.Reply = targets.Reply{Outcome: targets.Missing}
+	case edits == "unknown":
+		x.Reply = targets.Reply{Outcome: targets.Unknown}
+	default:
+		token := madeUpKey + seedSuffix
+		if len(all) > 0 {
+			token = tokenOf(all[len(all)-1])
+		}
+		x.Reply = targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: token, Version: int64(len(all)), Body: checklistBody(edits)}}
+	}
+	return x
+}
+
+// editRound makes a round of two editors at least; back is what its read-back shows.
+func editRound(guard targets.Guard, back string, writes ...write) *runner.Round {
+	r := &runner.Round{Number: 1, Key: madeUpKey, Home: targets.IfVersion}
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for _, w := range writes {
+		var editor, attempt int
+		_, _ = fmt.Sscanf(w.token, "%d.%d", &editor, &attempt)
+		if attempt == 1 {
+			read := shown(w.over, 0)
+			read.Contender = editor
+			r.Ops = append(r.Ops, read)
+		}
+		value := targets.Record{Token: tokenOf(w.token), Version: int64(len(strings.Fields(w.over)) + 1), UpdatedAt: at, Body: checklistBody(w.over + " " + w.token)}
+		if !w.still {
+			value.UpdatedAt = at.Add(time.Second)
+		}
+		r.Ops = append(r.Ops, runner.Exchange{Contender: editor, Call: w.call, Sent: w.call, Return: w.ret,
+			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Home: targets.IfVersion, Value: value,
+				If: targets.Condition{Guard: guard, Counter: value.Version - 1, UpdatedAt: at}},
+			Reply: targets.Reply{Outcome: w.outcome, Attempts: max(1, w.attempts)}})
+	}
+	r.Reads = []runner.Exchange{shown(back, 100*ms)}
+	return r
+}
+
+func ok(token, over string) write { return write{token, over, targets.OK, 10 * ms, 20 * ms, 1, false} }
+func no(token, over string) write {
+	return write{token, over, targets.Conflict, 10 * ms, 20 * ms, 1, false}
+}
+
+func (w write) as(o targets.Outcome) write          { w.outcome = o; return w }
+func (w write) at(call, ret time.Duration) write    { w.call, w.ret = call*ms, ret*ms; return w }
+func (w write) sent(attempts int) write             { w.attempts = attempts; return w }
+func (w write) leavingTheTime() write               { w.still = true; return w }
+func (w write) andAgain(token, over string) []write { return []write{w, ok(token, over).at(30, 40)} }
+func with(writes []write, more ...write) []write    { return append(slices.Clone(writes), more...) }
+func lostUpdateBy(guard string) *LostUpdate         { s := NewLostUpdate(); s.Guard = guard; return s }
+func judgeEdits(s *LostUpdate, r *runner.Round) *Judge {
+	j := NewJudge(Terms{Scenario: s, MinContended: 1, Thresholds: DefaultThresholds})
+	j.Round(r)
+	return j
+}
+
+const noLate = "no late read"
+
+// Each case is a round, what its read-back and its late read show, and what the
+// judge has to say. Editors 0 and 1 write at once; what comes later says so.
+func TestRuleOfEdits(t *testing.T) {
+	const as = "as the read-back"
+	recovered := with(no("1.1", "").andAgain("1.2", "0.1"), ok("0.1", ""))
+	for _, c := range []struct {
+		name       string
+		guard      string
+		writes     []write
+		back, late string
+		status     Status
+		kind       string
+		reason     string
+		witness    string // whose the two requests are
+		counts     [4]int // acknowledged, lost, recovered, unexpected
+	}{
+		{"one wins, two are refused", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"a refused one tries again", "version", recovered, "0.1 1.2", as, Held, "", "", "", [4]int{2, 0, 1, 0}},
+		{"both are accepted, one is lost", "none", []write{ok("0.1", ""), ok("1.1", "")}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{2, 1, 0, 0}},
+		{"the same the other way", "none", []write{ok("0.1", ""), ok("1.1", "")}, "0.1", as, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
+		{"and it does not need the late read", "none", []write{ok("0.1", ""), ok("1.1", "")}, "0.1", noLate, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
+		{"a lost one had been recovered", "timestamp", with(no("1.1", "").andAgain("1.2", "0.1"), ok("0.1", ""), ok("2.1", "0.1").at(31, 41)), "0.1 2.1", as,
+			Violated, "lost-update", "", "contender 1, contender 2", [4]int{3, 1, 0, 0}},
+		{"it was not the one that was answered before", "none", []write{ok("0.1", "").at(1, 5), ok("1.1", "").at(10, 20), ok("2.1", "0.1").at(10, 20)}, "0.1 2.1", as,
+			Violated, "lost-update", "", "contender 1, contender 2", [4]int{3, 1, 0, 0}},
+		{"an unknown one wrote over it", "none", []write{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
+		{"the store lost it", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", as, Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
+		{"the store lost the later of two", "version", recovered, "0.1", as, Violated, "lost-write", "", "contender 1, late read", [4]int{2, 1, 0, 0}},
+		{"the store lost the later of two, and answered the earlier after it", "version", []write{ok("0.1", "").at(10, 50), no("1.1", ""), ok("1.2", "0.1").at(30, 40)}, "0.1", as,
+			Violated, "lost-write", "", "contender 1, late read", [4]int{2, 1, 0, 0}},
+		{"the store seems to have lost it", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", noLate, Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"the read-back was stale", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"it is lost later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "", Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
+		{"a refused one is there later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "0.1 1.1", Violated, "refused-but-applied", "", "late read", [4]int{1, 0, 0, 1}},
+		{"an unknown one comes over it later on", "none", []write{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "0.1", "1.1", Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
+		{"a refused one is in the document", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 1, 0, 1}},
+		{"a throttled one is in the document", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Throttled), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
+		{"an aborted one is in the document", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Aborted), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
+		{"an editor read a refused one", "version", with(no("1.1", "").andAgain("1.2", "0.1"), ok("0.1", ""), no("2.1", "1.1")), "0.1 1.2", as, Violated, "refused-but-applied", "", "contender 1, contender 2", [4]int{2, 0, 1, 0}},
+		{"an unknown one is in the document", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{0, 0, 0, 0}},
+		{"an unknown one is not", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Unknown), no("2.1", "")}, "0.1", as, Inconclusive, "", "without a certain answer", "", [4]int{1, 0, 0, 0}},
+		{"nobody wrote what is there", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1 theirs", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
+		{"somebody else writes over it later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "theirs", Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
+		{"an editor of another round wrote what is there", "none", []write{ok("0.1", ""), ok("1.1", "")}, "7.1", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{2, 0, 0, 1}},
+		{"the document is gone", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", as, Violated, "record-vanished", "", "late read", [4]int{1, 1, 0, 0}},
+		{"the document seems to be gone", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"it seems to be gone, and no edit is known to have been made", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", "", Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
+		{"the same without a late read", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", noLate, Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
+		{"it was not read", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read back", "", [4]int{0, 0, 0, 0}},
+		{"it was read late only", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"nobody wins", "version", []write{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
+		{"one is refused again, though nobody wrote in between", "version", []write{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
+		{"one is accepted before what it goes back to was sent", "version", []write{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "accepted-too-early", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},
+		{"all are aborted", "version", []write{no("0.1", "").as(targets.Aborted), no("1.1", "").as(targets.Aborted)}, "", as, Inconclusive, "", "no accepted edit", "", [4]int{0, 0, 0, 0}},
+		{"refused before anybody wrote", "timestamp", []write{ok("0.1", "").at(30, 40), no("1.1", ""), no("2.1", "")}, "0.1", as, Violated, "refused-before-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
+		{"two accepted, one after two attempts", "none", []write{ok("0.1", "").sent(2), ok("1.1", "")}, "1.1", as, Inconclusive, "", "more than once", "", [4]int{2, 1, 0, 0}},
+		{"one meets nobody", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
+		{"one meets nobody, twice", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40), no("1.2", "").at(50, 60)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
+		{"two are refused after it", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40), no("2.1", "").at(50, 60)}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"a time that the edits have moved on", "timestamp", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Inconclusive, "", "the second of their document was over", "", [4]int{1, 0, 0, 0}},
+		{"a time that an edit left as it was", "timestamp", []write{ok("0.1", "").leavingTheTime(), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+	} {
+		s := lostUpdateBy(c.guard)
+		r := editRound(s.Info().Guard, c.back, c.writes...)
+		j := judgeEdits(s, r)
+		if c.late == as {
+			c.late = c.back
+		}
+		if c.late != noLate {
+			read := shown(c.late, time.Second)
+			j.Late(1, &read)
+		}
+		got := j.Conclude("")
+		v := got.Verdict
+		kind, witness := "", ""
+		if len(v.Violations) > 0 {
+			var who []string
+			for _, w := range v.Violations[0].Witness {
+				who = append(who, w.Who)
+			}
+			kind, witness = v.Violations[0].Kind, strings.Join(who, ", ")
+		}
+		if v.Status != c.status || kind != c.kind || witness != c.witness || !strings.Contains(strings.Join(v.Reasons, "; "), c.reason) {
+			t.Errorf("%s: %s %q by %q, %q; want %s %q by %q, %q", c.name, v.Status, kind, witness, v.Reasons, c.status, c.kind, c.witness, c.reason)
+		}
+		e := got.Detail.Edits
+		if counts := [4]int{e.Acknowledged, e.Lost, e.Recovered, e.Unexpected}; counts != c.counts {
+			t.Errorf("%s: acknowledged, lost, recovered, unexpected %v, want %v", c.name, counts, c.counts)
+		}
+	}
+}
+
+// An unknown edit that the document holds is settled; one with an answer that nobody
+// knows is applied as well, but stays what it is.
+func TestSettledEdits(t *testing.T) {
+	for o, settled := range map[targets.Outcome]int{targets.Unknown: 1, targets.Unmapped: 0} {
+		j := judgeEdits(lostUpdateBy(byVersion), editRound(targets.IfVersion, "0.1", ok("0.1", "").as(o), no("1.1", ""), no("2.1", "")))
+		if got := j.Conclude(""); got.Settled != settled || got.Winners.One != 1 {
+			t.Errorf("%s: %d settled, %+v", o, got.Settled, got.Winners)
+		}
+	}
+}
+
+// Of a relayed target that does not tell when it was asked, no contest is seen.
+func TestEditsOfARelayedTargetWithoutTimes(t *testing.T) {
+	r := editRound(targets.IfVersion, "0.1", ok("0.1", ""), no("1.1", ""), no("2.1", ""))
+	r.Relayed = &runner.Relayed{Uncertainty: ms}
+	j := judgeEdits(lostUpdateBy(byVersion), r)
+	late := shown("0.1", time.Second)
+	j.Late(1, &late)
+	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "no usable times next to the store") {
+		t.Errorf("%s: %v", v.Status, v.Reasons)
+	}
+}
+
+// A merge takes what mine changed in base, and leaves all else as theirs has it.
+func TestMergedChecklists(t *testing.T) {
+	base := checklist{Items: map[string]bool{"a": true, "b": true}, Edits: []string{"0"}}
+	mine := checklist{Items: map[string]bool{"a": true, "b": false, "c": true}}
+	theirs := checklist{Items: map[string]bool{"a": false, "b": true, "d": true}, Edits: []string{"0", "1"}}
+	got := theirs.merged(base, mine)
+	if want := `{"items":{"a":false,"b":false,"c":true,"d":true},"edits":["0","1"]}`; string(got.body()) != want {
+		t.Errorf("got %s, want %s", got.body(), want)
+	}
+	if want := `{"items":{"a":false,"b":true,"d":true},"edits":["0","1"]}`; string(theirs.body()) != want {
+		t.Errorf("theirs became %s", theirs.body())
+	}
+}
+
+// A round under a time begins with the next tick of it, and its records bear ticks.
+func TestRoundsBeginWithATick(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 123_456_789, time.FixedZone("", 3600))
+	for precision, want := range map[string][2]time.Duration{"s": {time.Second, 0}, "ms": {124 * ms, 123 * ms}, "us": {123_457 * time.Microsecond, 123_456 * time.Microsecond}} {
+		s := NewLostUpdate()
+		s.Guard, s.Precision = byTimestamp, precision
+		second := now.Truncate(time.Second)
+		if begin, stamp := s.Begin(now).Sub(second), s.stamp(now).Sub(second); begin != want[0] || stamp != want[1] {
+			t.Errorf("%s: begins at %s, bears %s; want %s", precision, begin, stamp, want)
+		}
+	}
+	for _, guard := range []string{byVersion, byNothing} {
+		if s := lostUpdateBy(guard); !s.Begin(now).Equal(now) || !s.stamp(now).Equal(now) || s.Stamps() != 0 {
+			t.Errorf("guard %s: begins at %s, bears %s", guard, s.Begin(now), s.stamp(now))
+		}
+	}
+}
