@@ -49,9 +49,8 @@ func neverAccused(t *testing.T, code int, r report.Result) {
 		k := &r.Detail.Ghosts.Keys[i]
 		inTime = inTime && (k.Arm != scenarios.WriteArm || k.FirstFree != nil && *k.FirstFree <= r.Detail.Ghosts.Tolerance)
 	}
-	want := map[bool]int{true: 0, false: 3}[inTime]
-	if code != want || len(r.Verdict.Violations) > 0 {
-		t.Errorf("exit %d, want %d: %s", code, want, r.VerdictLine())
+	if code != 0 && (code != 3 || inTime) || len(r.Verdict.Violations) > 0 {
+		t.Errorf("exit %d, all free in time: %v: %s", code, inTime, r.VerdictLine())
 	}
 	t.Log(r.VerdictLine())
 }
@@ -147,7 +146,8 @@ func realPostgresHasGhostsForReadersOnly(t *testing.T) {
 			neverAccused(t, code, r)
 			for _, g := range ghosts {
 				want := map[string]runner.GhostState{scenarios.WriteArm: runner.GhostFree, scenarios.ReadArm: runner.GhostVisible}[g.Arm]
-				if want != "" && g.State != want {
+				// One that a transaction was aborted for may tell nothing.
+				if want != "" && g.State != want && g.Unanswered == 0 && g.State != runner.GhostAbandoned {
 					t.Errorf("%s is %s, want %s", g.Key, g.State, want)
 				}
 			}
