@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -337,7 +336,7 @@ func editText(kind string) string {
 	case "refused-before-winner":
 		return "an editor was refused before any other had sent its edit"
 	default:
-		return cmp.Or(breachText[kind], chainBreachText[kind])
+		return breachText[kind]
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 const madeUpKey = "contend-01TEST-r1"
 
-// write is an editor's in a made-up round; tokens are written as editor.attempt.
-type write struct {
+// madeUpEdit is an editor's in a made-up round; tokens are written as editor.attempt.
+type madeUpEdit struct {
 	token     string
 	over      string // the edits of the document that it goes back to, separated by blanks
 	outcome   targets.Outcome
@@ -61,7 +61,7 @@ func shown(edits string, at time.Duration) runner.Exchange {
 }
 
 // editRound makes a round of two editors at least; back is what its read-back shows.
-func editRound(guard targets.Guard, back string, writes ...write) *runner.Round {
+func editRound(guard targets.Guard, back string, writes ...madeUpEdit) *runner.Round {
 	r := &runner.Round{Number: 1, Key: madeUpKey, Home: targets.IfVersion}
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	for _, w := range writes {
@@ -85,18 +85,24 @@ func editRound(guard targets.Guard, back string, writes ...write) *runner.Round 
 	return r
 }
 
-func ok(token, over string) write { return write{token, over, targets.OK, 10 * ms, 20 * ms, 1, false} }
-func no(token, over string) write {
-	return write{token, over, targets.Conflict, 10 * ms, 20 * ms, 1, false}
+func ok(token, over string) madeUpEdit {
+	return madeUpEdit{token, over, targets.OK, 10 * ms, 20 * ms, 1, false}
+}
+func no(token, over string) madeUpEdit {
+	return madeUpEdit{token, over, targets.Conflict, 10 * ms, 20 * ms, 1, false}
 }
 
-func (w write) as(o targets.Outcome) write          { w.outcome = o; return w }
-func (w write) at(call, ret time.Duration) write    { w.call, w.ret = call*ms, ret*ms; return w }
-func (w write) sent(attempts int) write             { w.attempts = attempts; return w }
-func (w write) leavingTheTime() write               { w.still = true; return w }
-func (w write) andAgain(token, over string) []write { return []write{w, ok(token, over).at(30, 40)} }
-func with(writes []write, more ...write) []write    { return append(slices.Clone(writes), more...) }
-func lostUpdateBy(guard string) *LostUpdate         { s := NewLostUpdate(); s.Guard = guard; return s }
+func (w madeUpEdit) as(o targets.Outcome) madeUpEdit       { w.outcome = o; return w }
+func (w madeUpEdit) at(call, ret time.Duration) madeUpEdit { w.call, w.ret = call*ms, ret*ms; return w }
+func (w madeUpEdit) sent(attempts int) madeUpEdit          { w.attempts = attempts; return w }
+func (w madeUpEdit) leavingTheTime() madeUpEdit            { w.still = true; return w }
+func (w madeUpEdit) andAgain(token, over string) []madeUpEdit {
+	return []madeUpEdit{w, ok(token, over).at(30, 40)}
+}
+func with(writes []madeUpEdit, more ...madeUpEdit) []madeUpEdit {
+	return append(slices.Clone(writes), more...)
+}
+func lostUpdateBy(guard string) *LostUpdate { s := NewLostUpdate(); s.Guard = guard; return s }
 func judgeEdits(s *LostUpdate, r *runner.Round) *Judge {
 	j := NewJudge(Terms{Scenario: s, MinContended: 1, Thresholds: DefaultThresholds})
 	j.Round(r)
@@ -113,7 +119,7 @@ func TestRuleOfEdits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		guard      string
-		writes     []write
+		writes     []madeUpEdit
 		back, late string
 		status     Status
 		kind       string
@@ -121,51 +127,51 @@ func TestRuleOfEdits(t *testing.T) {
 		witness    string // whose the two requests are
 		counts     [4]int // acknowledged, lost, recovered, unexpected
 	}{
-		{"one wins, two are refused", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"one wins, two are refused", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
 		{"a refused one tries again", "version", recovered, "0.1 1.2", as, Held, "", "", "", [4]int{2, 0, 1, 0}},
-		{"both are accepted, one is lost", "none", []write{ok("0.1", ""), ok("1.1", "")}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{2, 1, 0, 0}},
-		{"the same the other way", "none", []write{ok("0.1", ""), ok("1.1", "")}, "0.1", as, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
-		{"and it does not need the late read", "none", []write{ok("0.1", ""), ok("1.1", "")}, "0.1", noLate, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
+		{"both are accepted, one is lost", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "")}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{2, 1, 0, 0}},
+		{"the same the other way", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "")}, "0.1", as, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
+		{"and it does not need the late read", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "")}, "0.1", noLate, Violated, "lost-update", "", "contender 1, contender 0", [4]int{2, 1, 0, 0}},
 		{"a lost one had been recovered", "timestamp", with(no("1.1", "").andAgain("1.2", "0.1"), ok("0.1", ""), ok("2.1", "0.1").at(31, 41)), "0.1 2.1", as,
 			Violated, "lost-update", "", "contender 1, contender 2", [4]int{3, 1, 0, 0}},
-		{"it was not the one that was answered before", "none", []write{ok("0.1", "").at(1, 5), ok("1.1", "").at(10, 20), ok("2.1", "0.1").at(10, 20)}, "0.1 2.1", as,
+		{"it was not the one that was answered before", "none", []madeUpEdit{ok("0.1", "").at(1, 5), ok("1.1", "").at(10, 20), ok("2.1", "0.1").at(10, 20)}, "0.1 2.1", as,
 			Violated, "lost-update", "", "contender 1, contender 2", [4]int{3, 1, 0, 0}},
-		{"an unknown one wrote over it", "none", []write{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
-		{"the store lost it", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", as, Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
+		{"an unknown one wrote over it", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "1.1", as, Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
+		{"the store lost it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", as, Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
 		{"the store lost the later of two", "version", recovered, "0.1", as, Violated, "lost-write", "", "contender 1, late read", [4]int{2, 1, 0, 0}},
-		{"the store lost the later of two, and answered the earlier after it", "version", []write{ok("0.1", "").at(10, 50), no("1.1", ""), ok("1.2", "0.1").at(30, 40)}, "0.1", as,
+		{"the store lost the later of two, and answered the earlier after it", "version", []madeUpEdit{ok("0.1", "").at(10, 50), no("1.1", ""), ok("1.2", "0.1").at(30, 40)}, "0.1", as,
 			Violated, "lost-write", "", "contender 1, late read", [4]int{2, 1, 0, 0}},
-		{"the store seems to have lost it", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", noLate, Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
-		{"the read-back was stale", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
-		{"it is lost later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "", Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
-		{"a refused one is there later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "0.1 1.1", Violated, "refused-but-applied", "", "late read", [4]int{1, 0, 0, 1}},
-		{"an unknown one comes over it later on", "none", []write{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "0.1", "1.1", Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
-		{"a refused one is in the document", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 1, 0, 1}},
-		{"a throttled one is in the document", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Throttled), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
-		{"an aborted one is in the document", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Aborted), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
+		{"the store seems to have lost it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", noLate, Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"the read-back was stale", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"it is lost later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "", Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
+		{"a refused one is there later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "0.1 1.1", Violated, "refused-but-applied", "", "late read", [4]int{1, 0, 0, 1}},
+		{"an unknown one comes over it later on", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "0.1", "1.1", Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
+		{"a refused one is in the document", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 1, 0, 1}},
+		{"a throttled one is in the document", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").as(targets.Throttled), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
+		{"an aborted one is in the document", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").as(targets.Aborted), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
 		{"an editor read a refused one", "version", with(no("1.1", "").andAgain("1.2", "0.1"), ok("0.1", ""), no("2.1", "1.1")), "0.1 1.2", as, Violated, "refused-but-applied", "", "contender 1, contender 2", [4]int{2, 0, 1, 0}},
-		{"an unknown one is in the document", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{0, 0, 0, 0}},
-		{"an unknown one is not", "version", []write{ok("0.1", ""), no("1.1", "").as(targets.Unknown), no("2.1", "")}, "0.1", as, Inconclusive, "", "without a certain answer", "", [4]int{1, 0, 0, 0}},
-		{"nobody wrote what is there", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1 theirs", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
-		{"somebody else writes over it later on", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "theirs", Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
-		{"an editor of another round wrote what is there", "none", []write{ok("0.1", ""), ok("1.1", "")}, "7.1", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{2, 0, 0, 1}},
-		{"the document is gone", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", as, Violated, "record-vanished", "", "late read", [4]int{1, 1, 0, 0}},
-		{"the document seems to be gone", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
-		{"it seems to be gone, and no edit is known to have been made", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", "", Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
-		{"the same without a late read", "version", []write{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", noLate, Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
-		{"it was not read", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read back", "", [4]int{0, 0, 0, 0}},
-		{"it was read late only", "version", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
-		{"nobody wins", "version", []write{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
-		{"one is refused again, though nobody wrote in between", "version", []write{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
-		{"one is accepted before what it goes back to was sent", "version", []write{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "accepted-too-early", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},
-		{"all are aborted", "version", []write{no("0.1", "").as(targets.Aborted), no("1.1", "").as(targets.Aborted)}, "", as, Inconclusive, "", "no accepted edit", "", [4]int{0, 0, 0, 0}},
-		{"refused before anybody wrote", "timestamp", []write{ok("0.1", "").at(30, 40), no("1.1", ""), no("2.1", "")}, "0.1", as, Violated, "refused-before-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
-		{"two accepted, one after two attempts", "none", []write{ok("0.1", "").sent(2), ok("1.1", "")}, "1.1", as, Inconclusive, "", "more than once", "", [4]int{2, 1, 0, 0}},
-		{"one meets nobody", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
-		{"one meets nobody, twice", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40), no("1.2", "").at(50, 60)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
-		{"two are refused after it", "version", []write{ok("0.1", ""), no("1.1", "").at(30, 40), no("2.1", "").at(50, 60)}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
-		{"a time that the edits have moved on", "timestamp", []write{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Inconclusive, "", "the second of their document was over", "", [4]int{1, 0, 0, 0}},
-		{"a time that an edit left as it was", "timestamp", []write{ok("0.1", "").leavingTheTime(), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"an unknown one is in the document", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{0, 0, 0, 0}},
+		{"an unknown one is not", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").as(targets.Unknown), no("2.1", "")}, "0.1", as, Inconclusive, "", "without a certain answer", "", [4]int{1, 0, 0, 0}},
+		{"nobody wrote what is there", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1 theirs", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
+		{"somebody else writes over it later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "theirs", Inconclusive, "", "nobody of this run wrote", "", [4]int{1, 0, 0, 1}},
+		{"an editor of another round wrote what is there", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "")}, "7.1", as, Inconclusive, "", "nobody of this run wrote", "", [4]int{2, 0, 0, 1}},
+		{"the document is gone", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", as, Violated, "record-vanished", "", "late read", [4]int{1, 1, 0, 0}},
+		{"the document seems to be gone", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
+		{"it seems to be gone, and no edit is known to have been made", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", "", Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
+		{"the same without a late read", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", noLate, Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
+		{"it was not read", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read back", "", [4]int{0, 0, 0, 0}},
+		{"it was read late only", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"nobody wins", "version", []madeUpEdit{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
+		{"one is refused again, though nobody wrote in between", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
+		{"one is accepted before what it goes back to was sent", "version", []madeUpEdit{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "accepted-too-early", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},
+		{"all are aborted", "version", []madeUpEdit{no("0.1", "").as(targets.Aborted), no("1.1", "").as(targets.Aborted)}, "", as, Inconclusive, "", "no accepted edit", "", [4]int{0, 0, 0, 0}},
+		{"refused before anybody wrote", "timestamp", []madeUpEdit{ok("0.1", "").at(30, 40), no("1.1", ""), no("2.1", "")}, "0.1", as, Violated, "refused-before-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
+		{"two accepted, one after two attempts", "none", []madeUpEdit{ok("0.1", "").sent(2), ok("1.1", "")}, "1.1", as, Inconclusive, "", "more than once", "", [4]int{2, 1, 0, 0}},
+		{"one meets nobody", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
+		{"one meets nobody, twice", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("1.2", "").at(50, 60)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
+		{"two are refused after it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("2.1", "").at(50, 60)}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"a time that the edits have moved on", "timestamp", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Inconclusive, "", "the second of their document was over", "", [4]int{1, 0, 0, 0}},
+		{"a time that an edit left as it was", "timestamp", []madeUpEdit{ok("0.1", "").leavingTheTime(), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
 	} {
 		s := lostUpdateBy(c.guard)
 		r := editRound(s.Info().Guard, c.back, c.writes...)
