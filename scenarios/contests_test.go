@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,84 @@ func lease(change func(*scenarios.Lease)) *scenarios.Lease {
 	s := scenarios.NewLease()
 	change(s)
 	return s
+}
+
+// apartFaults are what the planted faults make of contests with a rule of their
+// own: the kinds of violation, or nothing where the run is to be inconclusive.
+var apartFaults = map[string]map[string][]string{
+	"lease":           chained,
+	"counter":         chained,
+	"duplicate-event": chained,
+}
+
+var chained = map[string][]string{
+	"two-winners":         {"several-winners"},
+	"gap":                 {"several-winners"},
+	"gap=1h":              nil,
+	"no-winner":           {"no-winner"},
+	"loser-stored":        {"refused-but-applied"},
+	"lost-write":          {"several-winners", "old-state-after-refusal"},
+	"version-jump":        {"wrong-version", "version-without-writer"},
+	"condition-ignored":   {"second-create-accepted", "stale-write-accepted"},
+	"reply-dropped":       nil,
+	"error-after":         nil,
+	"request-dropped":     nil,
+	"request-dropped=0.5": nil,
+	"error-before":        nil,
+	"error-before=0.5":    nil,
+	"throttle":            nil,
+	"throttle=0.5":        nil,
+	"unmapped":            nil,
+	"stale-read=9":        {"old-state-after-refusal"},
+	"foreign-writer":      nil,
+}
+
+// Every planted fault is told for what it is in the contests with rules of their
+// own too.
+func TestPlantedFaultsApart(t *testing.T) {
+	for name, faults := range apartFaults {
+		for fault, kinds := range faults {
+			t.Run(name+"/"+fault, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					got := race(t, scenarios.Find(name).(scenarios.Contest), "sim:?latency=40ms&fault="+fault, nil)
+					v := got.Verdict
+					if kinds == nil {
+						if v.Status != scenarios.Inconclusive || len(v.Reasons) == 0 {
+							t.Errorf("%s: %v %+v", v.Status, v.Reasons, kindsOf(v))
+						}
+						return
+					}
+					if v.Status != scenarios.Violated || fault != "condition-ignored" && v.ViolatedRounds != got.summary.Rounds {
+						t.Fatalf("%s in %d of %d rounds: %v", v.Status, v.ViolatedRounds, got.summary.Rounds, v.Reasons)
+					}
+					for kind := range kindsOf(v) {
+						if !slices.Contains(kinds, kind) {
+							t.Errorf("violated by %s, want one of %q", kind, kinds)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// Honest stores are not accused, and the twins always are.
+func TestContestsApart(t *testing.T) {
+	for name := range apartFaults {
+		s := scenarios.Find(name).(scenarios.Contest)
+		synctest.Test(t, func(t *testing.T) {
+			got := race(t, s, "sim:?latency=1ms..9ms", func(p *runner.Plan) { p.Rounds, p.Contenders = 500, 5 })
+			if got.Verdict.Status != scenarios.Held || got.summary.Rounds != 500 {
+				t.Errorf("%s after %d rounds: %v %+v", got.Verdict.Status, got.summary.Rounds, got.Verdict.Reasons, kindsOf(got.Verdict))
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			got := race(t, s.Twin(), "sim:?latency=1ms..9ms", func(p *runner.Plan) { p.Rounds = 50 })
+			if v := got.Verdict; v.Status != scenarios.Violated || !v.Expected || v.ViolatedRounds != 50 {
+				t.Errorf("%s without its guard: %s in %d rounds, expected %v: %v", name, v.Status, v.ViolatedRounds, v.Expected, v.Reasons)
+			}
+		})
+	}
 }
 
 // Several periods have one holder each, and a former holder is refused.
@@ -232,18 +311,6 @@ func TestCounterPrice(t *testing.T) {
 		}
 		if p.PerSecond < 12.4 || p.PerSecond > 12.6 {
 			t.Errorf("%v successes a second, want one in 80 ms", p.PerSecond)
-		}
-	})
-}
-
-// Chance is as the chi-square test says.
-func TestCounterFairness(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := scenarios.NewCounter()
-		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders, p.Rounds = 3, 30 })
-		f := got.Detail.Counter.Fairness
-		if f == nil || f.P == nil || *f.P < 0.001 {
-			t.Errorf("contenders that are alike: %+v", f)
 		}
 	})
 }

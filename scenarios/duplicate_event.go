@@ -327,7 +327,7 @@ type delivery struct {
 	held     *runner.Exchange // the marker, found or refused
 	comment  *runner.Exchange // accepted
 	cleared  *runner.Exchange // the marker
-	doubtful bool             // a request of it may have been applied unseen
+	doubtful bool             // a request of it was not served, or may have been applied unseen
 }
 
 // branch names the way that the delivery took through the handler.
@@ -391,7 +391,8 @@ func deliveries(r *runner.Round) (duplicates []*delivery, third, save, fourth *d
 func (d *delivery) note(x *runner.Exchange, page bool) {
 	outcome := x.Reply.Outcome
 	switch marker := strings.HasSuffix(x.Op.Key, markerSuffix); {
-	case outcome == targets.Unknown, outcome == targets.Unmapped:
+	case outcome != targets.OK && outcome != targets.Conflict && outcome != targets.Missing:
+		// What was not done, or not for certain, explains what follows.
 		d.doubtful = true
 	case page && x.Op.Kind == targets.Read:
 		if outcome == targets.OK {

@@ -67,6 +67,9 @@ func All() []Scenario {
 		VersionCAS{},
 		CheckThenSet{},
 		NewLostUpdate(),
+		NewLease(),
+		NewCounter(),
+		NewDuplicateEvent(),
 		NewTTLGhost(),
 		&Probe{},
 	}

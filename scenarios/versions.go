@@ -92,6 +92,8 @@ func (v *versions) rule(f *Finding) Ruling {
 		b = before
 	case late != nil:
 		b = firstBreach(before, late)
+	case before != nil && v.read != nil && v.read.token == v.late.token && v.read.version == v.late.version:
+		b = before
 	case before != nil:
 		r.StaleRead = true
 	}
