@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"contend/cmd"
 	"contend/report"
 	"contend/scenarios"
 	"contend/targets/forge/emulator"
@@ -205,5 +207,29 @@ func TestJudgeOfAProbe(t *testing.T) {
 	}
 	if code, out := judge(strings.Replace(string(text), `"scenario":"probe"`, `"scenario":"ttl-ghost"`, 1)); code != 2 {
 		t.Errorf("another scenario: exit %d: %s", code, out)
+	}
+}
+
+// Interrupted, a probe asks no more, reports what was answered, and exits 130, judged
+// again too; cut by the end of a night it exits as what stayed unanswered says.
+func TestProbeIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	record := filepath.Join(t.TempDir(), "probe.jsonl")
+	var out, errs bytes.Buffer
+	code := cmd.Run(ctx, []string{"probe", "-t", "sim:?latency=30ms", "--record", record, "--no-progress"}, strings.NewReader(""), &out, &errs)
+	if code != 130 || !strings.Contains(errs.String(), "interrupted: nothing more was asked") || !strings.Contains(out.String(), "NOT ALL ANSWERED: ") {
+		t.Errorf("exit %d: %s\n%s", code, errs.String(), out.String())
+	}
+	if code, stdout, _ := contend(t, "judge", record, "-q"); code != 130 || !strings.Contains(stdout, "; interrupted") {
+		t.Errorf("judged again: exit %d: %s", code, stdout)
+	}
+	suite := filepath.Join(t.TempDir(), "suite.yaml")
+	if err := os.WriteFile(suite, []byte("runs: [{scenario: probe, target: 'sim:?latency=30ms'}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := contend(t, "nightly", suite, "--store", filepath.Join(t.TempDir(), "kept.db"), "--within", "300ms", "-q")
+	if code != 3 || !strings.Contains(stdout, "not all answered: ") || !strings.Contains(stdout, "; its time of ") {
+		t.Errorf("cut: exit %d: %s", code, stdout)
 	}
 }

@@ -74,7 +74,7 @@ func TestProbeTable(t *testing.T) {
 	table := rendered(t, probeOf(t, "sim:?latency=0", &scenarios.Probe{}, nil), "table")
 	for _, want := range []string{
 		"contend probe on sim:?latency=0 (Forge KVS emulator) · SIMULATED, not a live platform",
-		"ANSWERED: 101 of 101 questions; 57 as known, 0 not as known, 47 with a code",
+		"ANSWERED: 101 of 101 questions; 57 as known, 0 not as known, 43 with a code",
 		"question │ direct │ transaction",
 		"2147483648 in an integer │ ✓ INCORRECT_PROPERTY_TYPE† 400 │ ✓ UNPROCESSABLE_ENTITY† 422",
 		"a value of 240 KiB and a byte │ ✓ MAX_SIZE 400",

@@ -297,8 +297,8 @@ type ProbeAnswer struct {
 	Raw      json.RawMessage `json:"raw,omitempty"`    // the answer as it came, of what was refused the error object
 	Trace    string          `json:"trace,omitempty"`
 	Took     time.Duration   `json:"took_ns,omitempty"`
-	// Listed: the documentation's lists contain the code; null: there is no code, or
-	// no list.
+	// Listed: the documentation's lists contain the code; null: there is no code, no
+	// list, or it is an answer to no raw request.
 	Listed *bool `json:"listed"`
 	// AsKnown: the answer is the known one; null: there is none, or nothing is known.
 	AsKnown *bool `json:"as_known"`
@@ -472,7 +472,7 @@ func (j *ProbeJudge) answer(q *Question) ProbeAnswer {
 	if q.figure != nil {
 		a.Figure = q.figure(replies)
 	}
-	if a.Code != "" && j.listed != nil {
+	if a.Code != "" && j.listed != nil && last.Op.Kind == targets.Raw {
 		listed := j.listed(a.Code)
 		a.Listed = &listed
 	}
