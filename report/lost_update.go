@@ -23,7 +23,7 @@ func (r Result) editBlocks() []block {
 		if shown[item.Became]++; shown[item.Became] > shownItems {
 			continue
 		}
-		because := map[string]string{"lost": "nothing that was written over it", "recovered": "its editor tried again",
+		because := map[string]string{"lost": "the store lost it: nothing was written over it", "recovered": "its editor tried again",
 			"unexpected": "the final document holds it, though it was refused or nobody made it"}[item.Became]
 		if item.By != "" {
 			because = editOf(item.By) + " was written over it"
