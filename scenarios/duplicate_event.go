@@ -391,6 +391,8 @@ func deliveries(r *runner.Round) (duplicates []*delivery, third, save, fourth *d
 func (d *delivery) note(x *runner.Exchange, page bool) {
 	outcome := x.Reply.Outcome
 	switch marker := strings.HasSuffix(x.Op.Key, markerSuffix); {
+	case page && outcome == targets.Aborted:
+		d.refused = x
 	case outcome != targets.OK && outcome != targets.Conflict && outcome != targets.Missing:
 		// What was not done, or not for certain, explains what follows.
 		d.doubtful = true
