@@ -306,6 +306,46 @@ func ghostsKilledAtTheEnd(t *testing.T) {
 	}
 }
 
+// A create that frees a key is applied, and its process dies before it knows: what
+// is refused from then on is refused for our own record, and is no ghost.
+func ghostKilledOverACreate(t *testing.T) {
+	c := newChain(t, newForgeSite(t, chainSweep, "0ms"))
+	p := c.process()
+	ended := p.begin(t)
+	struck := make(chan string, 1)
+	c.site.mu.Lock()
+	c.site.served = func(r request, status int) bool {
+		if !strings.Contains(r.key, "-"+scenarios.WriteArm) || r.path != "set" || status >= 300 || c.site.asked(r.key) == 1 {
+			return true
+		}
+		select {
+		case struck <- r.key:
+			_ = p.Process.Kill()
+		default:
+		}
+		return false
+	}
+	c.site.mu.Unlock()
+	<-ended
+	c.site.mu.Lock()
+	c.site.served = nil
+	c.site.mu.Unlock()
+	ghosts, _ := kept(t, c.file)
+	if p.ProcessState.ExitCode() >= 0 || len(ghosts) == 0 {
+		t.Fatalf("exit %d: %.500s%s", p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String())
+	}
+	c.deaths[newest(ghosts)]++
+	c.audit()
+	c.finish()
+	key := <-struck
+	ghosts, probes := kept(t, c.file)
+	for _, g := range ghosts {
+		if g.Key == key && (g.State != runner.GhostFree || g.FirstFree == nil) {
+			t.Errorf("%s", story(g, probes[key]))
+		}
+	}
+}
+
 // What the checks above are for is seen by them.
 func TestChecksOfKillsSee(t *testing.T) {
 	const key = "contend-01M8P4QDXB77DTFBJ75KQR8WX4-write0"

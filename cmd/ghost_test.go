@@ -48,6 +48,10 @@ type forgeSite struct {
 	n     int            // requests in all
 	told  func(request)  // of each before it is served, one at a time; may be nil
 	dead  bool
+
+	// served is told of each when it was served, with the status; false: the answer
+	// is not sent. May be nil.
+	served func(request, int) bool
 }
 
 // request is one that reached a site.
@@ -77,22 +81,46 @@ func newForgeSite(t *testing.T, sweep time.Duration, latency string) *forgeSite 
 	inner := server.New(s.store, server.Options{Latency: drawn})
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || !s.see(r.URL.Path, body) {
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		seen, ok := s.see(r.URL.Path, body)
+		if !ok {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		inner.ServeHTTP(w, r)
+		answer := &statusWriter{ResponseWriter: w}
+		inner.ServeHTTP(answer, r)
+		s.mu.Lock()
+		served := s.served
+		s.mu.Unlock()
+		if served != nil && !served(seen, answer.status) {
+			panic(http.ErrAbortHandler)
+		}
 	}))
 	t.Cleanup(s.http.Close)
 	s.url = "forge+rest+" + s.http.URL
 	return s
 }
 
-// see notes a request; it tells whether to serve it.
-func (s *forgeSite) see(path string, body []byte) bool {
+// statusWriter keeps the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// see notes a request; ok tells whether to serve it.
+func (s *forgeSite) see(path string, body []byte) (r request, ok bool) {
 	var sent struct{ Key string }
 	_ = json.Unmarshal(body, &sent)
-	r := request{path: path[strings.LastIndex(path, "/")+1:], key: sent.Key, ofRun: runKey.MatchString(sent.Key)}
+	r = request{path: path[strings.LastIndex(path, "/")+1:], key: sent.Key, ofRun: runKey.MatchString(sent.Key)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
@@ -103,7 +131,7 @@ func (s *forgeSite) see(path string, body []byte) bool {
 	if s.told != nil && !s.dead {
 		s.told(r)
 	}
-	return !s.dead
+	return r, !s.dead
 }
 
 // tell has do called with every request that comes from now on.
@@ -235,7 +263,7 @@ func sideBySide(t *testing.T, tests map[string]func(*testing.T)) {
 func TestGhosts(t *testing.T) {
 	t.Parallel()
 	sideBySide(t, map[string]func(*testing.T){
-		"kills": ghostsSurviveKills, "a kill at the end": ghostsKilledAtTheEnd, "a full disk": ghostsOnAFullDisk,
+		"kills": ghostsSurviveKills, "a kill at the end": ghostsKilledAtTheEnd, "a kill over a create": ghostKilledOverACreate, "a full disk": ghostsOnAFullDisk,
 		"interrupted": ghostInterruptedAndResumed, "interrupted and violated": ghostInterruptedViolated, "interrupted without a store": ghostInterruptedWithoutStore,
 		"the server stops": ghostServerStops, "result": ghostResult, "result in the store": ghostResultInTheStore, "a newer store": ghostStoreOfANewerContend,
 		"record": ghostRecord, "a record that is cut": ghostRecordThatIsCut, "a record that is tampered with": ghostRecordThatIsTamperedWith,
