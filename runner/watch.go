@@ -89,7 +89,6 @@ type Watcher struct {
 	removal  int // requests that removing what is there will take
 	// unwritten: the journal failed, so that what is closed may be open on disk.
 	unwritten bool
-	ended     bool
 	summary   WatchSummary
 }
 

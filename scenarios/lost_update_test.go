@@ -177,10 +177,7 @@ func TestLostUpdateStory(t *testing.T) {
 
 // aborts the first write of every editor on condition of something, as stores do
 // that abort transactions; the second is as the store has it.
-type aborts struct {
-	targets.Session
-	aborted map[string]bool
-}
+type aborts struct{ targets.Session }
 
 func (a *aborts) Do(ctx context.Context, op targets.Op) targets.Reply {
 	if op.Kind == targets.Write && strings.HasSuffix(op.Value.Token, "-a1") && op.If.Guard != targets.Unguarded {
@@ -193,7 +190,7 @@ func (a *aborts) Do(ctx context.Context, op targets.Op) targets.Reply {
 // condition: so a store that aborts hides no coarse guard. Who is refused then gives
 // up.
 func TestLostUpdateAborted(t *testing.T) {
-	abort := func(s targets.Session) targets.Session { return &aborts{Session: s} }
+	abort := func(s targets.Session) targets.Session { return &aborts{s} }
 	synctest.Test(t, func(t *testing.T) {
 		got := raceOn(t, lostUpdate(func(s *scenarios.LostUpdate) { s.Guard = "timestamp" }), "sim:?latency=5ms", abort, nil)
 		wantViolated(t, got, "lost-update")
