@@ -78,7 +78,7 @@ func (n *night) run(ctx context.Context, command string) error {
 	if n.flags.dryRun {
 		return printPlans(n.c.out, runs)
 	}
-	if n.kept, err = openStore(n.c, &commonFlags{store: n.flags.store, storeByDefault: true, storeGiven: n.storeGiven, quiet: n.flags.quiet}); err != nil {
+	if n.kept, err = openStore(n.c, &commonFlags{store: n.flags.store, storeByDefault: true, storeGiven: n.storeGiven, quiet: n.flags.quiet}, true); err != nil {
 		return err
 	}
 	if n.kept == nil {

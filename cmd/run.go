@@ -257,7 +257,7 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 	if l.dryRun {
 		return printPlans(c.out, runs)
 	}
-	kept, err := openStore(c, &l.commonFlags)
+	kept, err := openStore(c, &l.commonFlags, true)
 	if err != nil {
 		return err
 	}

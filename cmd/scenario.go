@@ -91,13 +91,17 @@ func start(ctx context.Context, c console, l launch, command string) error {
 	if err := apart(flags.store, outputs, flags.record); err != nil {
 		return err
 	}
-	kept, err := openStore(c, flags)
+	// A store that is there may have what is to be gone on with; a new one is made when
+	// all else is right.
+	kept, err := openStore(c, flags, false)
 	if err != nil {
 		return err
 	}
-	if kept != nil {
-		defer kept.Close()
-	}
+	defer func() {
+		if kept != nil {
+			kept.Close()
+		}
+	}()
 	if err := l.ready(kept, command); err != nil {
 		return err
 	}
@@ -109,6 +113,11 @@ func start(ctx context.Context, c console, l launch, command string) error {
 	defer record.close()
 	if flags.dryRun {
 		return l.printPlan(c.out)
+	}
+	if kept == nil {
+		if kept, err = openStore(c, flags, true); err != nil {
+			return err
+		}
 	}
 	r, err := l.run(ctx, c, equipment{record: record, kept: kept, silent: flags.quiet || flags.noProgress})
 	if err != nil {
@@ -129,21 +138,31 @@ func start(ctx context.Context, c console, l launch, command string) error {
 
 // openStore opens what --store names, or the user's own where it is the default;
 // nil where results are not kept, or nothing will be sent.
-func openStore(c console, flags *commonFlags) (*store.Store, error) {
+// create tells whether to make one that is not there.
+func openStore(c console, flags *commonFlags, create bool) (*store.Store, error) {
 	file := flags.store
 	if flags.storeByDefault && !flags.storeGiven {
 		var err error
 		if file, err = store.DefaultFile(); err != nil {
 			return nil, err
 		}
-		if !flags.dryRun && !flags.quiet {
+		if !flags.dryRun && !flags.quiet && (create || exists(file)) {
 			fmt.Fprintf(c.err, "contend: results are kept in %s\n", file)
 		}
 	}
-	if file == "" || flags.dryRun && !exists(file) {
+	if file == "" || !create && !exists(file) {
 		return nil, nil
 	}
-	return store.Open(file)
+	kept, err := store.Open(file)
+	if err != nil && flags.storeByDefault && !flags.storeGiven && isVolatile(flags.target) {
+		// Its keys die with the process: nothing need be gone on with.
+		fmt.Fprintf(c.err, "contend: the result is not kept: %v\n", err)
+		return nil, nil
+	}
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
+		err = &cannotRun{err}
+	}
+	return kept, err
 }
 
 // apart refuses to write anything else into the file of the store.

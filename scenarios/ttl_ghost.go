@@ -531,7 +531,7 @@ func TakeUp(g *runner.Ghost, at time.Duration) {
 	switch {
 	case g.Closed:
 	case g.Created == nil:
-		Abandon(g, "contend ended while it created the key")
+		Abandon(g, "contend ended before its create was acknowledged")
 	default:
 		g.Doubt, g.DoubtAt, g.Resumed = true, at, at
 	}
