@@ -128,6 +128,7 @@ func needNode(t *testing.T) {
 // The page about one's own lock is followed step by step; the package comes from
 // the lock file of the tests.
 func TestDocsTestYourLockLocally(t *testing.T) {
+	t.Parallel()
 	needNode(t)
 	r := newReader(t)
 	ran := 0
@@ -181,6 +182,7 @@ func TestDocsTestYourLockLocally(t *testing.T) {
 // stands in for the site's web trigger, and the steps of the Forge CLI are those
 // of the app.
 func TestDocsMeasureYourSite(t *testing.T) {
+	t.Parallel()
 	needNode(t)
 	url, token := apptest.Host(t, "--latency=1ms..9ms")
 	r := newReader(t, "forge+https://TRIGGER", "forge+"+url)

@@ -214,6 +214,7 @@ func cronjobOf(text string) (cronjob, error) {
 }
 
 func TestExampleCrontab(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []string{"", "PATH=/bin\n", "17 3 * * contend\n", "17 24 * * * contend\n", "17 3 * * * date +%H\n", "1 1 * * * a\n1 1 * * * b\n"} {
 		if _, err := cronjobOf(wrong); err == nil {
 			t.Errorf("%q is taken", wrong)
@@ -319,6 +320,7 @@ func within(t *testing.T, command string) time.Duration {
 }
 
 func TestExampleService(t *testing.T) {
+	t.Parallel()
 	text := example(t, "contend-nightly.service")
 	u := unitOf(text)
 	start := u.one(t, "Service.ExecStart")
@@ -530,6 +532,7 @@ func (w *workspace) play(t *testing.T, steps []step) (good bool, out string) {
 }
 
 func TestExampleWorkflow(t *testing.T) {
+	t.Parallel()
 	var flow workflow
 	if err := yaml.Unmarshal([]byte(example(t, "github-nightly.yml")), &flow); err != nil {
 		t.Fatal(err)
@@ -635,6 +638,7 @@ wait $!
 // The page about schedules is followed step by step, in a folder that has the
 // examples.
 func TestDocsScheduleIt(t *testing.T) {
+	t.Parallel()
 	r := newReader(t)
 	if err := os.CopyFS(filepath.Join(r.dir, "examples"), os.DirFS("../examples")); err != nil {
 		t.Fatal(err)

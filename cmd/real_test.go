@@ -46,6 +46,7 @@ func strategies(t *testing.T, kind, url string) []string {
 // No honest store is accused, by any strategy, and every contest without a guard
 // is. Whether there was a contest depends on the machine and is not asserted.
 func TestRealServers(t *testing.T) {
+	t.Parallel()
 	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
 		t.Run(kind, func(t *testing.T) {
 			for _, url := range strategies(t, kind, start(t)) {
@@ -150,6 +151,7 @@ func TestRealServersLoseUpdates(t *testing.T) {
 // Two thousand rounds of each guarded contest on a real server, without one
 // violation.
 func TestRealRedisIsNeverAccused(t *testing.T) {
+	t.Parallel()
 	url := targettest.Redis(t)
 	for _, s := range scenarios.Contests() {
 		if _, apart := briefly[s.Info().Name]; apart || s.Info().Unguarded {
