@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,7 +161,7 @@ func newResultsList(c console, file *string) *cobra.Command {
 					list.Rows = append(list.Rows, []any{r.ID, r.Started, r.Elapsed, r.Scenario, target, r.Target, r.Simulated, r.Server, r.Tool,
 						r.Verdict, r.Interrupted, r.Labels})
 				}
-				list.Title = title(len(list.Rows), "run", text, s.File())
+				list.Title = title(len(list.Rows), "run", text, cmp.Or(*file, s.File()))
 				return report.WriteAll(to, list, c.out, screenOf(c.out, noColour))
 			})
 		},
@@ -297,7 +298,7 @@ The expiry is by the clock of the machine that ran contend. A key blocked for at
 					}
 					list.Rows = append(list.Rows, report.GhostRows(ghosts, filter.wants)...)
 				}
-				list.Title = title(len(list.Rows), "key", text, s.File())
+				list.Title = title(len(list.Rows), "key", text, cmp.Or(*file, s.File()))
 				return report.WriteAll(to, list, c.out, screenOf(c.out, noColour))
 			})
 		},

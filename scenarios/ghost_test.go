@@ -470,6 +470,8 @@ func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
 			ghostCase{journal: n, options: options, cancel: death + time.Nanosecond}.on(t, target)
 			time.Sleep(3 * time.Second)
 			var taken []*runner.Ghost
+			n.mu.Lock()
+			defer n.mu.Unlock()
 			for _, g := range lost {
 				scenarios.TakeUp(&g, time.Since(g.Epoch))
 				taken = append(taken, &g)

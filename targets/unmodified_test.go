@@ -43,12 +43,14 @@ func TestGapLetsTwoWritesOnOneTimeThrough(t *testing.T) {
 		replies := make(chan targets.Outcome, 2)
 		for i := range 2 {
 			s := session(t, target, i)
-			put.Value.UpdatedAt = at.Add(time.Second)
-			go func() { replies <- s.Do(t.Context(), put).Outcome }()
+			op := put
+			op.Value.UpdatedAt = at.Add(time.Second)
+			go func() { replies <- s.Do(t.Context(), op).Outcome }()
 		}
 		if first, second := <-replies, <-replies; first != targets.OK || second != targets.OK {
 			t.Errorf("%s, %s", first, second)
 		}
+		put.Value.UpdatedAt = at.Add(2 * time.Second)
 		if r := session(t, target, 2).Do(t.Context(), put); r.Outcome != targets.Conflict {
 			t.Errorf("afterwards: %s", r.Outcome)
 		}
