@@ -254,6 +254,9 @@ func delayText(g *scenarios.GhostReport) []string {
 	if open > 0 {
 		add("%d of the %d keys of the write arm were never seen free.", open, g.Watched())
 	}
+	if q, ok := scenarios.QuantileOf(g.Once, 50); ok {
+		add("Of keys left alone until they were asked once, the median delay is %s (current-status estimate of the once arm).", quantileText(&q))
+	}
 	switch a := g.OnceAgree; {
 	case a == nil:
 	case a.Disagrees:
@@ -271,9 +274,9 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	for _, r := range g.Offset {
 		if r.From <= 0 && r.To >= 0 {
-			add("The store tells the expiry that our own clock gives (within %s); no figure here rests on that.", scenarios.Coarse(max(-r.From, r.To)))
+			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", scenarios.Coarse(max(-r.From, r.To)))
 		} else {
-			add("The store tells an expiry %s from ours, by its own clock; no figure here rests on that.", signed(r))
+			add("The store tells an expiry %s from ours, by its own clock: a cross-check only.", signed(r))
 		}
 	}
 	return lines

@@ -83,8 +83,8 @@ var chained = map[string][]string{
 }
 
 // Every planted fault is told for what it is in the contests with rules of their
-// own too; in most rounds at least, since others may write over what it left before
-// anyone has read it.
+// own too, in every round: but of the counter, whose contenders go on writing, a
+// stored refusal may be written over before anyone has read it.
 func TestPlantedFaultsApart(t *testing.T) {
 	for name, faults := range apartFaults {
 		for fault, kinds := range faults {
@@ -98,7 +98,14 @@ func TestPlantedFaultsApart(t *testing.T) {
 						}
 						return
 					}
-					if v.Status != scenarios.Violated || fault != "condition-ignored" && 2*v.ViolatedRounds <= got.summary.Rounds {
+					needed := got.summary.Rounds
+					switch {
+					case fault == "condition-ignored":
+						needed = 0 // seen in the controls, and no race was run
+					case name == "counter" && fault == "loser-stored":
+						needed = needed/2 + 1
+					}
+					if v.Status != scenarios.Violated || v.ViolatedRounds < needed {
 						t.Fatalf("%s in %d of %d rounds: %v", v.Status, v.ViolatedRounds, got.summary.Rounds, v.Reasons)
 					}
 					for kind := range kindsOf(v) {
