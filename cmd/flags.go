@@ -65,9 +65,11 @@ type contestFlags struct {
 	thresholds    scenarios.Thresholds
 	settle        time.Duration
 	settleGiven   bool
+	late          time.Duration
 }
 
 const (
+	leastLate     = time.Second
 	defaultTarget = "sim:"
 	defaultPrefix = "contend-"
 )
@@ -92,7 +94,8 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	fs.Float64Var(&f.thresholds.GuardContention, "min-guard-contention", usual.GuardContention, "share of the others that must write during the winner's write")
 	fs.Float64Var(&f.thresholds.Troubled, "max-troubled", usual.Troubled, "share of the contenders that may be throttled, invalid, not sent or unsettled")
 	fs.Float64Var(&f.thresholds.Contended, "min-contended-share", usual.Contended, "share of the rounds that must count for held")
-	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back (default: the timeout)")
+	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back, and a missing or old state is doubted (default: the timeout)")
+	fs.DurationVar(&f.late, "late", leastLate, "at least so long after the last answer on a key it is read once more")
 	f.registerRest(fs)
 }
 
@@ -204,6 +207,7 @@ func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	wrong.refuse(fs.Changed("duration") && f.duration <= 0, "--duration %s: must be above 0", f.duration)
 	wrong.refuse(fs.Changed("duration") && fs.Changed("rounds"), "--duration and --rounds exclude each other: leave one out")
 	wrong.refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
+	wrong.refuse(f.late < leastLate, "--late %s: at least %s is needed, or a write that is applied late would not be seen", f.late, leastLate)
 	wrong.refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
 	wrong.refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
 	wrong.refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
@@ -271,7 +275,7 @@ func (f *commonFlags) seedOf() uint64 {
 func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
 	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
-		Timeout: f.timeout, Settle: f.settle, Stagger: f.stagger, ValueSize: f.valueSize,
+		Timeout: f.timeout, Settle: f.settle, Late: f.late, Stagger: f.stagger, ValueSize: f.valueSize,
 		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
 	if twin != nil {
 		p.Twin = twin
@@ -304,7 +308,7 @@ func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Desc
 	}
 	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
 	front.Params.Contenders, front.Params.Rounds, front.Params.Duration = p.Contenders, p.Rounds, p.Duration
-	front.Params.Settle, front.Params.Stagger, front.Params.Release = p.Settle, p.Stagger, "gate"
+	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, "gate"
 	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
 	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds
 	return front

@@ -74,6 +74,14 @@ func (p *Progress) Late(round int, _ *runner.Exchange) {
 	}
 }
 
+// Waiting tells what the run waits for, where that takes a while.
+func (p *Progress) Waiting(why string, d time.Duration) {
+	p.phase.Store(fmt.Sprintf("waiting %s: %s", d.Round(10*time.Millisecond), why))
+	if p.bar == nil {
+		p.tell(func() string { return fmt.Sprintf("waiting %s: %s", d.Round(10*time.Millisecond), why) })
+	}
+}
+
 func (p *Progress) tell(text func() string) {
 	if time.Since(p.told) >= tellEvery {
 		p.told = time.Now()

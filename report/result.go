@@ -49,6 +49,7 @@ type Params struct {
 	Duration      time.Duration `json:"duration_ns"` // 0: until Rounds were done
 	Timeout       time.Duration `json:"timeout_ns"`
 	Settle        time.Duration `json:"settle_ns"`
+	Late          time.Duration `json:"late_ns"`
 	Stagger       time.Duration `json:"stagger_ns"`
 	Release       string        `json:"release"`
 	Rate          float64       `json:"rate"` // as --rate asked; 0: the target's own limits
@@ -132,10 +133,12 @@ func TargetOf(d targets.Description) Target {
 type Result struct {
 	Schema string `json:"schema"`
 	Front
-	Elapsed      time.Duration        `json:"elapsed_ns"`
-	Interrupted  bool                 `json:"interrupted"`
-	Stopped      string               `json:"stopped,omitempty"` // why the run ended early
-	Cut          string               `json:"cut,omitempty"`     // why a watch ended early, where that was foreseen
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	Interrupted bool          `json:"interrupted"`
+	Stopped     string        `json:"stopped,omitempty"` // why the run ended early
+	// Refusal is the first request that the target did not serve.
+	Refusal      *scenarios.Refusal   `json:"first_refusal,omitempty"`
+	Cut          string               `json:"cut,omitempty"` // why a watch ended early, where that was foreseen
 	Requests     int64                `json:"requests"`
 	QuotaUnits   *int64               `json:"quota_units"`
 	Controls     []scenarios.Control  `json:"controls"`
@@ -208,7 +211,7 @@ func NewMaker(front Front) (*Maker, error) {
 	m.raced = raced
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
 		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
-		Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
+		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
 	return m, nil
 }
 
@@ -239,6 +242,9 @@ func (m *Maker) Proceed() bool { return m.proceed }
 // Doubtful names the rounds whose ruling waits for a late read.
 func (m *Maker) Doubtful() []int { return m.judge.Doubtful() }
 
+// Undecided names the rounds that another late read may decide.
+func (m *Maker) Undecided() []int { return m.judge.Undecided() }
+
 // Foreign is an error where the rounds are of another scenario than the front
 // says.
 func (m *Maker) Foreign() error { return m.foreign }
@@ -261,7 +267,7 @@ func (m *Maker) Make(end runner.End) Result {
 	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
 		Stopped: end.Stopped, Requests: end.Requests, Controls: j.Controls, Rounds: end.Rounds,
 		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
-		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail}
+		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail, Refusal: j.Refusal}
 	if r.Controls == nil {
 		r.Controls = []scenarios.Control{}
 	}

@@ -78,6 +78,9 @@ func (c *Contender) Sleep(d time.Duration) bool {
 	return wait(c.over, d)
 }
 
+// Contenders is how many there are.
+func (c *Contender) Contenders() int { return len(c.run.contenders) }
+
 // Elapsed is the time since the start of the run, on the clock of the exchanges.
 func (c *Contender) Elapsed() time.Duration { return time.Since(c.run.start) }
 

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"contend/targets"
@@ -68,15 +69,53 @@ type Relayed struct {
 	Uncertainty time.Duration `json:"uncertainty_ns"` // how far apart two of them may be
 }
 
-// Served tells whether the store dealt with the last request of any contender.
-func (r *Round) Served() bool {
+// Decided tells whether the store decided on a write of any contender, or where
+// none of them wrote, answered a read.
+func (r *Round) Decided() bool {
+	wrote, read := false, false
 	for i := range r.Ops {
-		last := i == len(r.Ops)-1 || r.Ops[i+1].Contender != r.Ops[i].Contender
-		if last && r.Ops[i].Reply.Outcome.Served() {
+		o := r.Ops[i].Reply.Outcome
+		if r.Ops[i].Op.Kind != targets.Write {
+			read = read || o == targets.OK || o == targets.Missing
+			continue
+		}
+		if wrote = true; o == targets.OK || o == targets.Conflict || o == targets.Aborted {
 			return true
 		}
 	}
-	return false
+	return read && !wrote
+}
+
+// refusal tells the first request of the round that the store did not serve; ""
+// where it served all.
+func (r *Round) refusal() string {
+	for _, part := range [][]Exchange{r.Seeds, r.Ops} {
+		for i := range part {
+			if reply := &part[i].Reply; Refusing(reply.Outcome) {
+				return reply.Text()
+			}
+		}
+	}
+	return ""
+}
+
+// Refusing tells whether an outcome says that the store, or the way to it, did not
+// serve a request.
+func Refusing(o targets.Outcome) bool {
+	switch o {
+	case targets.Throttled, targets.Invalid, targets.NotSent, targets.Unknown, targets.Unmapped:
+		return true
+	default:
+		return false
+	}
+}
+
+// unserved adds to an error what the first refusal was, where there is one.
+func unserved(err error, refusal string) error {
+	if refusal == "" {
+		return err
+	}
+	return fmt.Errorf("%w; the first refusal: %s", err, refusal)
 }
 
 // Seeded tells whether every seed was accepted.
@@ -98,6 +137,18 @@ func (r *Round) Unsettled() bool {
 		}
 	}
 	return false
+}
+
+// answered tells whether every op whose outcome is unknown was answered all the
+// same: by an error that says nothing, or by something unmapped.
+func (r *Round) answered() bool {
+	for i := range r.Ops {
+		reply := &r.Ops[i].Reply
+		if reply.Attempts > 1 || reply.Outcome == targets.Unknown && reply.Status == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Controls is what was done before the race to show that a violation would be
@@ -139,6 +190,15 @@ func (o Observers) Round(r *Round) {
 func (o Observers) Late(round int, read *Exchange) {
 	for _, each := range o {
 		each.Late(round, read)
+	}
+}
+
+// Waiting tells those that want to know what the run waits for.
+func (o Observers) Waiting(why string, d time.Duration) {
+	for _, each := range o {
+		if w, ok := each.(Waiter); ok {
+			w.Waiting(why, d)
+		}
 	}
 }
 

@@ -65,7 +65,8 @@ type Prober struct {
 	plan     ProbePlan
 	session  targets.Session
 	observer ProbeObserver
-	silent   int // requests since the last that was answered
+	silent   int    // requests since the last that was answered
+	refusal  string // the first of those
 	summary  ProbeSummary
 }
 
@@ -151,7 +152,7 @@ func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
 		p.observer.Answered(each.ID, &e)
 		each.left = each.left || mayHaveWritten(&e.Reply)
 		if p.silent >= unservedRounds {
-			p.summary.Stopped = fmt.Errorf("the target answered none of the last %d requests; their outcomes tell why", p.silent)
+			p.summary.Stopped = unserved(fmt.Errorf("the target answered none of the last %d requests", p.silent), p.refusal)
 		}
 		if step.Must && e.Reply.Outcome != targets.OK {
 			return false
@@ -181,9 +182,9 @@ func (p *Prober) ask(op targets.Op) Exchange {
 	p.summary.Units += int64(e.Reply.Attempts * p.target.Describe().Units(sizeOf(op)))
 	switch {
 	case Answered(&e.Reply):
-		p.silent = 0
+		p.silent, p.refusal = 0, ""
 	case e.Reply.Outcome != targets.Unsupported:
-		p.silent++
+		p.silent, p.refusal = p.silent+1, firstNonEmpty(p.refusal, e.Reply.Text())
 	}
 	if broken(&e) {
 		p.reopen(&p.session, Own)

@@ -77,7 +77,8 @@ type Plan struct {
 	Rounds     int           // 0: until Duration is up
 	Duration   time.Duration // 0: until Rounds are done
 	Timeout    time.Duration // of one request
-	Settle     time.Duration // waited before the read-back of a round with an unknown outcome
+	Settle     time.Duration // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
+	Late       time.Duration // at least so long after the last answer on a key it is read once more
 	Stagger    time.Duration // between one contender's release and the next
 	Limits     []targets.Limit
 	Seed       uint64 // of the order of release and the bodies
@@ -98,6 +99,9 @@ type Steering interface {
 	// Doubtful names the rounds whose judgement waits for a late read; an
 	// interrupted run reads those first.
 	Doubtful() []int
+	// Undecided names the rounds whose keys showed a missing or old state, where
+	// another late read may show that the reads were stale, or confirm it.
+	Undecided() []int
 }
 
 // Summary is what a run tells beside its history.
@@ -120,8 +124,9 @@ const ownSessions = 2
 // unservedRounds in a row end a run.
 const unservedRounds = 3
 
-// ErrUnserved ends a run whose target served nobody for three rounds.
-var ErrUnserved = fmt.Errorf("the target served none of the contenders for %d rounds; their outcomes tell why", unservedRounds)
+// ErrUnserved is in the chain of what ends a run whose target decided on no write
+// for three rounds.
+var ErrUnserved = fmt.Errorf("the target decided on no write for %d rounds", unservedRounds)
 
 // Runner is one run, with its sessions open.
 type Runner struct {
@@ -137,11 +142,13 @@ type Runner struct {
 	own         [ownSessions]targets.Session
 	contenders  []Contender
 	order       []int
+	shift       int           // of the sessions that each takes
 	ready       chan struct{} // a contender stands at the gate
 	done        chan struct{} // a contender has left the round
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
-	twins       int // begun
+	refusal     string // the first of the rounds that were not served
+	twins       int    // begun
 	races       int // begun
 	summary     Summary
 }
@@ -187,7 +194,7 @@ func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) 
 		r.race(ctx)
 	}
 	r.summary.Interrupted = ctx.Err() != nil
-	r.lateReads()
+	r.lateReads(ctx)
 	r.summary.Left = r.clean()
 	r.summary.Requests += r.reopened.Load()
 	r.summary.Elapsed = time.Since(r.start)
@@ -302,7 +309,7 @@ func (r *Runner) controls(ctx context.Context) bool {
 				return e.Reply
 			})
 		}
-		r.nonce(c)
+		r.nonce(ctx, c)
 		for n := 1; r.plan.Twin != nil && n <= r.plan.ControlRounds && ctx.Err() == nil && r.summary.Stopped == nil; n++ {
 			r.twins = n
 			round := Round{Number: n, Key: r.twinKey(n)}
@@ -318,14 +325,58 @@ func (r *Runner) controls(ctx context.Context) bool {
 
 // nonce writes one record and lets every contender read it: all of them must be
 // on the same store, the one that the run was opened on.
-func (r *Runner) nonce(c *Controls) {
+func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	key := r.key("n")
 	home := r.plan.Race.Home()
 	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
 		Value: targets.Record{Token: Token(key, 0, 1)}}))
-	r.each(len(r.contenders), time.Time{}, func(int) targets.Op {
-		return targets.Op{Kind: targets.Read, Key: key, Home: home}
-	}, func(_ int, e *Exchange) { c.Nonce = append(c.Nonce, *e) })
+	read := targets.Op{Kind: targets.Read, Key: key, Home: home}
+	var blind []int // contenders that have not seen it
+	r.each(len(r.contenders), time.Time{}, func(int) targets.Op { return read }, func(i int, e *Exchange) {
+		c.Nonce = append(c.Nonce, *e)
+		if e.Reply.Outcome == targets.Missing {
+			blind = append(blind, i)
+		}
+	})
+	if c.Nonce[0].Reply.Outcome != targets.OK {
+		return
+	}
+	written := r.last
+	for gap := firstReread; len(blind) > 0 && ctx.Err() == nil && r.since(written) < r.plan.Settle; gap *= 2 {
+		r.pause(ctx, fmt.Sprintf("%d of the sessions do not see yet what the run has written", len(blind)),
+			min(gap, r.plan.Settle-r.since(written)))
+		still := blind[:0]
+		for _, i := range blind {
+			_ = r.budget.spend(r.requests, 1)
+			e := Exchange{Contender: i, Op: read}
+			r.exchange(r.contenders[i].session, &e)
+			r.summary.Requests += int64(e.Reply.Attempts)
+			c.Nonce = append(c.Nonce, e)
+			if e.Reply.Outcome == targets.Missing {
+				still = append(still, i)
+			}
+		}
+		blind = still
+	}
+}
+
+// since is the time since an instant on the clock of the exchanges.
+func (r *Runner) since(instant time.Duration) time.Duration { return time.Since(r.start) - instant }
+
+// Waiter is an Observer that is told what a run waits for, and how long.
+type Waiter interface {
+	Waiting(why string, d time.Duration)
+}
+
+// pause waits, and tells the observers why.
+func (r *Runner) pause(ctx context.Context, why string, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	if w, ok := r.observer.(Waiter); ok {
+		w.Waiting(why, d)
+	}
+	wait(ctx, d)
 }
 
 // race runs the rounds.
@@ -382,10 +433,12 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		r.readBack(round, places(contest, round.Key))
 		r.mend()
 	}
-	if round.Served() {
-		r.unserved = 0
+	if round.Decided() {
+		r.unserved, r.refusal = 0, ""
 	} else if r.unserved++; r.unserved >= unservedRounds {
-		r.summary.Stopped = ErrUnserved
+		r.summary.Stopped = unserved(ErrUnserved, firstNonEmpty(r.refusal, round.refusal()))
+	} else if r.refusal == "" {
+		r.refusal = round.refusal()
 	}
 	round.Done = time.Since(r.start)
 	return true
@@ -432,6 +485,10 @@ func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (se
 	return sent
 }
 
+// settleAnswered is how long a round settles in which every unknown request was
+// answered, as by a 500: it is no longer on its way. The late read comes later.
+const settleAnswered = 100 * time.Millisecond
+
 // readAttempts of a read-back that fails; a read has no effect and may be
 // repeated.
 const readAttempts = 3
@@ -441,7 +498,11 @@ const readAttempts = 3
 func (r *Runner) readBack(round *Round, places []Place) {
 	reads := 1
 	if round.Unsettled() {
-		time.Sleep(r.plan.Settle)
+		settle := r.plan.Settle
+		if round.answered() {
+			settle = min(settle, settleAnswered)
+		}
+		time.Sleep(settle)
 		reads = 2
 	}
 	for _, at := range places {
@@ -490,8 +551,9 @@ func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, 
 		_ = r.budget.spend(r.requests, len(part))
 		var group errgroup.Group
 		for j := range part {
-			part[j] = Exchange{Contender: j, Op: op(from + j)}
-			group.Go(func() error { r.exchange(r.contenders[j].session, &part[j]); return nil })
+			at := (j + r.shift) % n
+			part[j] = Exchange{Contender: at, Op: op(from + j)}
+			group.Go(func() error { r.exchange(r.contenders[at].session, &part[j]); return nil })
 		}
 		_ = group.Wait()
 		served, before := false, r.last
@@ -502,7 +564,7 @@ func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, 
 			served = served || part[j].Reply.Outcome.Served()
 			got(from+j, &part[j])
 			if broken(&part[j]) {
-				r.reopen(&r.contenders[j].session, j)
+				r.reopen(&r.contenders[part[j].Contender].session, part[j].Contender)
 			}
 		}
 		if unserved++; served {
@@ -512,13 +574,18 @@ func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, 
 	}
 }
 
-// lateReads reads the key of every round once more; after an interrupt those in
-// doubt first, and only as many as time allows.
-func (r *Runner) lateReads() {
-	rounds := r.summary.Rounds
+// lateReads reads the key of every round once more, when it has been left alone
+// for a while, and those in doubt again until they are not; after an interrupt
+// the doubtful ones first, and only as many as time allows.
+func (r *Runner) lateReads(ctx context.Context) {
+	if r.summary.Rounds == 0 {
+		return
+	}
 	number := func(i int) int { return i + 1 }
 	var deadline time.Time
 	if r.summary.Interrupted {
+		// What was to end by itself ends sooner.
+		ctx = r.requests
 		deadline = time.Now().Add(afterInterrupt)
 		order := r.doubtfulFirst()
 		number = func(i int) int { return order[i] }
@@ -526,11 +593,51 @@ func (r *Runner) lateReads() {
 	if r.summary.Stopped != nil {
 		r.mend()
 	}
+	answered := r.last
+	r.pause(ctx, "reading every key once more", r.plan.Late-r.since(answered))
+	r.readLate(r.summary.Rounds, number, deadline)
+	r.readUndecided(answered, deadline)
+}
+
+// readLate reads every key of so many rounds.
+func (r *Runner) readLate(rounds int, number func(int) int, deadline time.Time) {
 	keys := len(places(r.plan.Race, ""))
 	r.each(rounds*keys, deadline, func(i int) targets.Op {
 		at := places(r.plan.Race, r.raceKey(number(i/keys)))[i%keys]
 		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
 	}, func(i int, e *Exchange) { r.observer.Late(number(i/keys), e) })
+}
+
+const (
+	// firstReread of a key in doubt comes after this; the distances double.
+	firstReread = 50 * time.Millisecond
+	// mostUndecided rounds are read again; more of them say nothing new.
+	mostUndecided = 1000
+	// confirmingReads are made once the settling time is over: two must agree, and
+	// one may fail.
+	confirmingReads = 3
+)
+
+// readUndecided reads keys that showed a missing or old state again, at growing
+// distances, each time through another session, until the steering is sure, or
+// the settling time has passed since the last answer and the last reads are made.
+func (r *Runner) readUndecided(answered time.Duration, deadline time.Time) {
+	defer func() { r.shift = 0 }()
+	for gap, last := firstReread, confirmingReads; last > 0 && r.steering != nil; gap *= 2 {
+		rounds := r.steering.Undecided()
+		if len(rounds) == 0 || !deadline.IsZero() && time.Now().After(deadline) {
+			return
+		}
+		rounds = rounds[:min(len(rounds), mostUndecided)]
+		left := r.plan.Settle - r.since(answered)
+		if left <= 0 {
+			last--
+			left = firstReread
+		}
+		r.pause(r.requests, fmt.Sprintf("the keys of %d rounds show a missing or old state: reading them again", len(rounds)), min(gap, left))
+		r.shift++
+		r.readLate(len(rounds), func(i int) int { return rounds[i] }, deadline)
+	}
 }
 
 // afterInterrupt is how long an interrupted run still reads keys.

@@ -350,7 +350,8 @@ func TestInterruptReadsDoubtfulRoundsFirst(t *testing.T) {
 type doubting []int
 
 func (doubting) Proceed() bool     { return true }
-func (d doubting) Doubtful() []int { return d }
+func (d doubting) Doubtful() []int  { return d }
+func (d doubting) Undecided() []int { return nil }
 
 // The contenders of a relayed target are given one instant, ahead by the lead,
 // at the release and again at each barrier; the runner's own requests none.

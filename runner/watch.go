@@ -85,8 +85,9 @@ type Watcher struct {
 	wall     time.Time     // at start
 	jumped   time.Duration // how far the wall clock has left the monotonic one
 	watched  []*Ghost
-	unserved int // requests since the last that was served
-	removal  int // requests that removing what is there will take
+	unserved int    // requests since the last that was served
+	refusal  string // the first of those
+	removal  int    // requests that removing what is there will take
 	// unwritten: the journal failed, so that what is closed may be open on disk.
 	unwritten bool
 	summary   WatchSummary
@@ -179,7 +180,7 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	w.loop(ctx)
 	w.summary.Interrupted = ctx.Err() != nil
 	if w.unserved >= len(w.sessions)*unservedRounds && w.summary.Stopped == nil {
-		w.summary.Stopped = fmt.Errorf("the target served none of the last %d requests; their outcomes tell why", w.unserved)
+		w.summary.Stopped = unserved(fmt.Errorf("the target served none of the last %d requests", w.unserved), w.refusal)
 	}
 	w.summary.Left = w.clean(controls)
 	w.summary.Requests += w.reopened.Load()
@@ -252,7 +253,9 @@ func (w *Watcher) key(label string) string {
 func (w *Watcher) count(e *Exchange) {
 	w.summary.Requests += int64(e.Reply.Attempts)
 	if w.unserved++; e.Reply.Outcome.Served() {
-		w.unserved = 0
+		w.unserved, w.refusal = 0, ""
+	} else if w.refusal == "" {
+		w.refusal = e.Reply.Text()
 	}
 }
 

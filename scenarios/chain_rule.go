@@ -293,13 +293,19 @@ func outOfOrder(first, then *act) *breach {
 func checkCount(start int64, accepted, unsure int, last, final *act) *breach {
 	least := start + int64(accepted)
 	switch {
-	case final.version < least && last == nil:
-		return &breach{"lost-update", final, nil}
 	case final.version < least:
-		return &breach{"lost-update", last, final}
+		return pair("lost-update", last, final)
 	case final.version > least+int64(unsure):
-		return &breach{"over-count", final, nil}
+		return pair("over-count", last, final)
 	default:
 		return nil
 	}
+}
+
+// pair is a breach by a read and the write beside it, which may be nil.
+func pair(kind string, write, read *act) *breach {
+	if write == nil {
+		return &breach{kind, read, nil}
+	}
+	return &breach{kind, write, read}
 }

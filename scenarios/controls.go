@@ -3,6 +3,8 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"contend/runner"
@@ -12,13 +14,22 @@ import (
 // Controls judges what was done before the race. It tells whether to race: a
 // guard that was seen to be absent needs no contest.
 func (j *Judge) Controls(c *runner.Controls) bool {
+	for _, part := range [][]runner.Exchange{c.Sequential, c.Nonce} {
+		for i := range part {
+			j.noteRefusal(string(part[i].Op.Kind), &part[i].Reply)
+		}
+	}
 	if j.skipped = c.Skipped; j.skipped {
 		return true
 	}
 	if c.Key != "" {
 		j.controls = append(j.controls, sequentialControls(c)...)
 	}
-	j.controls = append(j.controls, nonceControl(c.Nonce))
+	nonce := nonceControl(c.Nonce)
+	j.controls = append(j.controls, nonce)
+	for _, control := range j.controls {
+		j.readersLag = j.readersLag || control.lag
+	}
 	if j.terms.Twin != nil {
 		j.controls = append(j.controls, j.twinControl(c.Twin))
 	}
@@ -71,6 +82,7 @@ func (c *Control) note(check *targets.SequentialCheck, exchanges []runner.Exchan
 		return
 	}
 	c.AsExpected, c.Detail = false, check.Detail
+	c.lag = check.Behind
 	if check.Violation == "" {
 		return
 	}
@@ -116,23 +128,53 @@ func conditionText(c targets.Condition) string {
 	}
 }
 
-// nonceControl wants every contender to read what was just written.
+// nonceControl wants every contender to read what was just written. One that does
+// not is asked again until it does, or the settling time is over.
 func nonceControl(exchanges []runner.Exchange) Control {
 	c := Control{Name: "nonce", AsExpected: true}
-	if len(exchanges) < 2 || exchanges[0].Reply.Outcome != targets.OK {
+	if len(exchanges) == 0 || exchanges[0].Reply.Outcome != targets.OK {
 		c.AsExpected, c.Detail = false, "the run's first record could not be written"
+		if len(exchanges) > 0 {
+			c.Detail += ": " + exchanges[0].Reply.Text()
+		}
 		return c
 	}
+	written := &exchanges[0]
+	unseen := make(map[int]*runner.Exchange) // the last read of each that has not seen it
+	var late time.Duration
 	for i := range exchanges[1:] {
 		x := &exchanges[i+1]
-		if x.Reply.Outcome != targets.OK || x.Reply.Record.Token != exchanges[0].Op.Value.Token {
-			c.AsExpected = false
-			c.Detail = fmt.Sprintf("contender %d does not see what the run has just written: its session is not on the same store", x.Contender)
-			if o := x.Reply.Outcome; o != targets.OK && o != targets.Missing {
-				c.Detail = fmt.Sprintf("contender %d could not read what the run has just written: %s %s", x.Contender, o, x.Reply.Code)
+		if x.Reply.Outcome == targets.OK && x.Reply.Record.Token == written.Op.Value.Token {
+			if before := unseen[x.Contender]; before != nil {
+				late = max(late, before.Call-written.Return)
+				delete(unseen, x.Contender)
 			}
-			return c
+			continue
 		}
+		unseen[x.Contender] = x
+	}
+	if len(exchanges) == 1 {
+		c.AsExpected, c.Detail = false, "nobody read the run's first record"
+		return c
+	}
+	for _, contender := range slices.Sorted(maps.Keys(unseen)) {
+		x := unseen[contender]
+		c.AsExpected = false
+		switch o := x.Reply.Outcome; {
+		case o == targets.Missing:
+			c.lag = true
+			c.Detail = fmt.Sprintf("contender %d did not see what the run has written, %s after it was acknowledged: its reads lag, or go elsewhere",
+				contender, Coarse(x.Call-written.Return))
+		case o == targets.OK:
+			c.Detail = fmt.Sprintf("contender %d reads another record than the run has just written: %q", contender, x.Reply.Record.Token)
+		default:
+			c.Detail = fmt.Sprintf("contender %d could not read what the run has just written: %s", contender, x.Reply.Text())
+		}
+		return c
+	}
+	if late > 0 {
+		c.AsExpected, c.lag = false, true
+		c.Detail = fmt.Sprintf("a contender did not see what the run has written until more than %s after it was acknowledged: its reads lag", Coarse(late))
 	}
 	return c
 }

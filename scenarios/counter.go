@@ -152,7 +152,8 @@ type counted struct {
 
 // Judge keeps of a round what its ruling needs.
 func (s *Counter) Judge(r *runner.Round) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), Evidence: evidenceOf(firstWrites(r)), state: startState{key: r.Key, seed: r.Key + seedSuffix}}
+	f := findingOf(r, true)
+	f.Evidence = evidenceOf(firstWrites(r))
 	k := &counted{versions: versionsOf(&f, r)}
 	f.own = k
 	k.price(r, s.Times)

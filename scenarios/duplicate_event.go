@@ -433,7 +433,8 @@ type eventful struct {
 
 // Judge keeps of a round what its ruling needs.
 func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), Evidence: evidenceOf(firstWrites(r)), state: startState{key: r.Key, seed: r.Key + seedSuffix}}
+	f := findingOf(r, true)
+	f.Evidence = evidenceOf(firstWrites(r))
 	k := &eventful{versions: versionsOf(&f, r)}
 	f.own = k
 	duplicates, third, save, fourth := deliveries(r)

@@ -48,7 +48,8 @@ type edited struct {
 
 // Judge keeps of a round what its ruling needs.
 func (s *LostUpdate) Judge(r *runner.Round) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), Evidence: evidenceOf(firstWrites(r)), state: startState{key: r.Key, seed: r.Key + seedSuffix}}
+	f := findingOf(r, true)
+	f.Evidence = evidenceOf(firstWrites(r))
 	k := &edited{}
 	f.own = k
 	var opened time.Duration

@@ -113,6 +113,7 @@ type Control struct {
 	Detail     string `json:"detail,omitempty"`   // what was not as expected
 	LeftOut    string `json:"left_out,omitempty"` // why it was not made
 	violations []Violation
+	lag        bool // it failed since a reader did not see what had been written
 }
 
 // Thresholds say what counts as a contest. They are choices; a result tells them.
@@ -133,9 +134,10 @@ type Terms struct {
 	Twin          Contest // of the control; nil: none
 	MinContended  int
 	ControlRounds int
-	CountsWrites  bool   // as targets.Description has it
-	SentBy        string // the same
-	Relayed       bool   // times of sending are those next to the store
+	CountsWrites  bool          // as targets.Description has it
+	SentBy        string        // the same
+	Relayed       bool          // times of sending are those next to the store
+	Settle        time.Duration // so long after the last answer on a key, reads of an old state are believed
 	Stagger       time.Duration
 	Thresholds    Thresholds
 }
@@ -157,6 +159,32 @@ type Judge struct {
 	disagreed []int
 	// unmappedReplies counts answers that the table has no row for.
 	unmappedReplies int
+	// readersLag: a control failed since a reader did not see what had been written.
+	readersLag bool
+	// refusal is the first reply that says that the target did not serve a request.
+	refusal *Refusal
+}
+
+// Refusal is the first request that the target did not serve.
+type Refusal struct {
+	Request string          `json:"request"` // seed, read, write, delete
+	Outcome targets.Outcome `json:"outcome"`
+	Code    string          `json:"code,omitempty"`
+	Status  int             `json:"status,omitempty"`
+	Message string          `json:"message,omitempty"`
+}
+
+// Text tells it in one line.
+func (r *Refusal) Text() string {
+	reply := targets.Reply{Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message}
+	return reply.Text()
+}
+
+// noteRefusal keeps the first.
+func (j *Judge) noteRefusal(request string, reply *targets.Reply) {
+	if j.refusal == nil && runner.Refusing(reply.Outcome) {
+		j.refusal = &Refusal{request, reply.Outcome, reply.Code, reply.Status, reply.Message}
+	}
 }
 
 // NewJudge judges by the given terms.
@@ -169,6 +197,7 @@ type Judgement struct {
 	Winners    Winners
 	Controls   []Control
 	Settled    int // unknown outcomes that turned out to be applied
+	Refusal    *Refusal
 	Detail     Detail
 }
 
@@ -193,17 +222,26 @@ type WinnerRank struct {
 // Round keeps what the judge needs of a round.
 func (j *Judge) Round(r *runner.Round) {
 	f := j.terms.Scenario.Judge(r)
+	f.believedFrom, f.readersLag = f.answered+j.terms.Settle, j.readersLag
 	first := j.terms.Scenario.Rule(&f)
 	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
-	if first.plain() {
-		f.forget()
+	if first.quiet() {
+		f.forget(first.Winners)
 	}
 	j.findings = append(j.findings, &f)
-	for _, all := range [][]runner.Exchange{r.Seeds, r.Ops, r.Reads} {
+	for i := range r.Seeds {
+		j.noteReply("seed", &r.Seeds[i].Reply)
+	}
+	for _, all := range [][]runner.Exchange{r.Ops, r.Reads} {
 		for i := range all {
-			j.noteUnmapped(&all[i].Reply)
+			j.noteReply(string(all[i].Op.Kind), &all[i].Reply)
 		}
 	}
+}
+
+func (j *Judge) noteReply(request string, reply *targets.Reply) {
+	j.noteUnmapped(reply)
+	j.noteRefusal(request, reply)
 }
 
 // noteUnmapped counts a reply that is unmapped, and keeps the first sample.
@@ -242,9 +280,16 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 
 // Doubtful names the rounds whose ruling waits for a late read.
 func (j *Judge) Doubtful() []int {
+	return j.roundsThat(func(r *Ruling) bool { return r.Violation != nil || r.StaleRead || r.Unread || r.Unsettled > 0 })
+}
+
+// Undecided names the rounds that another late read may decide.
+func (j *Judge) Undecided() []int { return j.roundsThat(func(r *Ruling) bool { return r.Undecided }) }
+
+func (j *Judge) roundsThat(hold func(*Ruling) bool) []int {
 	var rounds []int
 	for _, f := range j.findings {
-		if r := j.terms.Scenario.Rule(f); r.Violation != nil || r.StaleRead || r.Unread || r.Unsettled > 0 {
+		if r := j.terms.Scenario.Rule(f); hold(&r) {
 			rounds = append(rounds, f.Round)
 		}
 	}
@@ -260,6 +305,8 @@ type tally struct {
 	violated   int
 	void       int
 	stale      int
+	staleAge   time.Duration // the greatest at which a read still showed an old state
+	undecided  int           // of those: no later read confirms or refutes it
 	indefinite int
 	unreadLate int // seeded rounds whose late read was not answered
 	contended  int
@@ -274,7 +321,7 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	for _, f := range j.findings {
 		r := j.terms.Scenario.Rule(f)
 		t.add(f, &r, j.terms)
-		if f.late != nil {
+		if len(f.lates) > 0 {
 			j.disagreed = append(j.disagreed, disagreement(f, &r)...)
 		}
 		out.Settled += r.Settled
@@ -286,6 +333,7 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	out.Contention.Uncounted = t.uncounted()
 	out.Detail = j.terms.Scenario.detail(j.findings)
 	out.Verdict = j.verdict(&t, stopped)
+	out.Refusal = j.refusal
 	return out
 }
 
@@ -321,6 +369,10 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 	}
 	if r.StaleRead {
 		t.stale++
+		t.staleAge = max(t.staleAge, r.StaleAge)
+		if r.Undecided {
+			t.undecided++
+		}
 	}
 	if r.Indefinite {
 		t.indefinite++
@@ -363,7 +415,7 @@ func uncontended(f *Finding, r *Ruling, terms Terms) reason {
 	e := &f.Evidence
 	switch {
 	case f.Unseeded:
-		return reason{"could not be seeded", ""}
+		return reason{"could not be seeded: " + firstNonEmpty(f.refusal, "no reply"), ""}
 	case r.Void:
 		return reason{"had a foreign writer on its key", "stop it, or choose another --key-prefix"}
 	case r.Unread:

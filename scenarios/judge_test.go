@@ -52,7 +52,7 @@ func contested(number int) *runner.Round {
 }
 
 func judgeOf(rounds ...*runner.Round) *Judge {
-	j := NewJudge(Terms{Scenario: FailIfExists{}, MinContended: 1, Thresholds: DefaultThresholds})
+	j := NewJudge(Terms{Scenario: FailIfExists{}, MinContended: 1, Settle: 500 * ms, Thresholds: DefaultThresholds})
 	for _, r := range rounds {
 		j.Round(r)
 	}
@@ -118,6 +118,49 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 // noRead stands for a late read that was not made.
 const noRead = -2
 
+// confirm makes two late reads of a round, through two sessions, that agree.
+func confirm(j *Judge, r *runner.Round, owner int) {
+	for session := range 2 {
+		read := readOf(r, owner, time.Second+time.Duration(session)*100*ms)
+		read.Contender = session
+		j.Late(r.Number, &read)
+	}
+}
+
+// A missing or old state is believed when two sessions agree on it after the settling
+// time, and not before, not by one session alone, and never of readers that lag.
+func TestOldStateIsBelievedWhenConfirmed(t *testing.T) {
+	lose, win := op{targets.Conflict, 1 * ms, 9 * ms, 1}, op{targets.OK, 1 * ms, 8 * ms, 1}
+	for name, c := range map[string]struct {
+		at       [2]time.Duration
+		sessions [2]int
+		lag      bool
+		want     Status
+	}{
+		"confirmed":                      {[2]time.Duration{time.Second, 2 * time.Second}, [2]int{0, 1}, false, Violated},
+		"one came before it had settled": {[2]time.Duration{100 * ms, time.Second}, [2]int{0, 1}, false, Inconclusive},
+		"through one session":            {[2]time.Duration{time.Second, 2 * time.Second}, [2]int{1, 1}, false, Inconclusive},
+		"the controls showed a lag":      {[2]time.Duration{time.Second, 2 * time.Second}, [2]int{0, 1}, true, Inconclusive},
+	} {
+		j := judgeOf()
+		j.readersLag = c.lag
+		r := roundOf(1, runner.Own, win, lose, lose, lose)
+		j.Round(r)
+		for i, at := range c.at {
+			read := readOf(r, runner.Own, at)
+			read.Contender = c.sessions[i]
+			j.Late(1, &read)
+		}
+		if undecided := len(j.Undecided()) == 1; undecided != (c.want == Inconclusive) {
+			t.Errorf("%s: undecided %v", name, undecided)
+		}
+		v := j.Conclude("").Verdict
+		if v.Status != c.want || c.want == Inconclusive && !strings.Contains(fmt.Sprint(v.Reasons), "stale reads in 1 of 1 rounds") {
+			t.Errorf("%s: %s, want %s: %v", name, v.Status, c.want, v.Reasons)
+		}
+	}
+}
+
 // What a late read shows can revise an earlier round, either way.
 func TestLateReadRevises(t *testing.T) {
 	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
@@ -140,8 +183,7 @@ func TestLateReadRevises(t *testing.T) {
 	} {
 		j := judgeOf(c.round)
 		if c.late != noRead {
-			read := readOf(c.round, c.late, time.Second)
-			j.Late(1, &read)
+			confirm(j, c.round, c.late)
 		}
 		v := j.Conclude("").Verdict
 		kind := ""
@@ -503,8 +545,7 @@ func TestVanishedRecord(t *testing.T) {
 		r := seeded(runner.Own)
 		j.Round(r)
 		if late != noRead {
-			read := readOf(r, late, time.Second)
-			j.Late(1, &read)
+			confirm(j, r, late)
 		}
 		if v := j.Conclude("").Verdict; v.Status != want {
 			t.Errorf("late read %d: %s, want %s: %v %v", late, v.Status, want, v.Reasons, v.Violations)

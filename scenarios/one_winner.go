@@ -21,35 +21,72 @@ type oneWinner struct{}
 
 // startState is what a round starts from.
 type startState struct {
-	key  string
-	seed string // token of the seeded record; "": the key was absent
+	key   string
+	seed  string // token of the seeded record; "": the key was absent
+	wrote *act   // the seed
+}
+
+// startOf tells what a round whose key is seeded, or not, starts from.
+func startOf(r *runner.Round, seeded bool) startState {
+	s := startState{key: r.Key}
+	if !seeded {
+		return s
+	}
+	s.seed = r.Key + seedSuffix
+	for i := range r.Seeds {
+		if r.Seeds[i].Op.Key == r.Key {
+			a, _ := s.actOf(&r.Seeds[i])
+			s.wrote = &a
+		}
+	}
+	return s
+}
+
+// findingOf is what every scenario keeps of a round.
+func findingOf(r *runner.Round, seeded bool) Finding {
+	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), state: startOf(r, seeded)}
+	for i := range r.Seeds {
+		f.answered = max(f.answered, r.Seeds[i].Return)
+		if reply := &r.Seeds[i].Reply; reply.Outcome != targets.OK && f.refusal == "" {
+			f.refusal = reply.Text()
+		}
+	}
+	for i := range r.Ops {
+		f.answered = max(f.answered, r.Ops[i].Return)
+	}
+	return f
 }
 
 // Judge keeps of a round what its ruling needs.
 func (oneWinner) Judge(r *runner.Round) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), Evidence: evidenceOf(r), state: startState{key: r.Key}}
-	if len(r.Seeds) > 0 {
-		f.state.seed = r.Key + seedSuffix
-	}
-	acts := make([]act, 0, len(r.Ops)+len(r.Reads))
-	for i := range r.Ops {
-		if a, ok := f.state.actOf(&r.Ops[i]); ok {
-			acts = append(acts, a)
-		}
-	}
+	f := findingOf(r, len(r.Seeds) > 0)
+	f.Evidence = evidenceOf(r)
+	acts := f.state.actsOf(r)
 	f.won = countKind(acts, wrote)
-	reads := len(acts)
-	for i := range r.Reads {
-		if a, ok := f.state.actOf(&r.Reads[i]); ok {
-			a.token = sameText(acts[:reads], a.token)
-			acts = append(acts, a)
-		}
-	}
-	// Of the writes that certainly were not applied, those are kept that the
-	// read-back shows to be stored all the same.
-	stored := storedRefusals(acts[:reads], acts[reads:])
+	// Of the writes that certainly were not applied, those are kept that a read
+	// shows to be stored all the same.
+	stored := storedRefusals(acts)
 	f.acts = slices.Clip(append(reduce(acts), stored...))
 	return f
+}
+
+// actsOf reduces what was done to the round's own key, and the reads of it when all
+// had returned.
+func (s startState) actsOf(r *runner.Round) []act {
+	acts := make([]act, 0, len(r.Ops)+len(r.Reads))
+	for i := range r.Ops {
+		if a, ok := s.actOf(&r.Ops[i]); ok && r.Ops[i].Op.Key == r.Key {
+			acts = append(acts, a)
+		}
+	}
+	ops := len(acts)
+	for i := range r.Reads {
+		if a, ok := s.actOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
+			a.token = sameText(acts[:ops], a.token)
+			acts = append(acts, a)
+		}
+	}
+	return acts
 }
 
 // sameText gives the writer's copy of a token that was read, so that a run of any
@@ -63,18 +100,18 @@ func sameText(writes []act, token string) string {
 	return token
 }
 
-// storedRefusals gives the acts among writes whose token a read shows although
-// their reply says that they were not applied. The one refusal that reduce
-// keeps may be among them; it is left to it.
-func storedRefusals(writes, reads []act) []act {
+// storedRefusals gives the writes whose token a read shows although their reply
+// says that they were not applied. The one refusal that reduce keeps may be among
+// them; it is left to it.
+func storedRefusals(acts []act) []act {
 	var stored []act
-	for i := range writes {
-		a := &writes[i]
+	for i := range acts {
+		a := &acts[i]
 		if a.kind != refused && a.kind != excluded {
 			continue
 		}
-		for j := range reads {
-			if reads[j].kind == sawNew && reads[j].token == a.token {
+		for j := range acts {
+			if acts[j].kind == sawNew && acts[j].token == a.token {
 				kept := *a
 				kept.kind = excluded
 				stored = append(stored, kept)
@@ -90,11 +127,11 @@ func (s startState) actOf(e *runner.Exchange) (act, bool) {
 	a := act{call: e.Call, ret: e.Return, who: int32(e.Contender), retried: e.Reply.Attempts > 1, outcome: e.Reply.Outcome,
 		code: e.Reply.Code, status: int32(e.Reply.Status), trace: e.Reply.Trace}
 	if e.Op.Kind == targets.Read {
-		a.token, a.version = e.Reply.Record.Token, e.Reply.Record.Version
+		a.token, a.version, a.body = e.Reply.Record.Token, e.Reply.Record.Version, e.Reply.Record.Body
 		a.kind = s.seen(&e.Reply)
 		return a, e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing
 	}
-	a.token, a.version = e.Op.Value.Token, e.Op.Value.Version
+	a.token, a.version, a.body = e.Op.Value.Token, e.Op.Value.Version, e.Op.Value.Body
 	switch o := e.Reply.Outcome; {
 	case o == targets.OK:
 		a.kind = wrote
@@ -119,67 +156,72 @@ func (s startState) seen(reply *targets.Reply) actKind {
 		return sawOld
 	case strings.HasPrefix(token, s.key+"-c"):
 		return sawNew
+	case strings.HasPrefix(token, s.run()):
+		return sawMisplaced
+	case token == "" && strings.Contains(reply.Stored, s.run()):
+		return sawDamaged
 	default:
 		return sawForeign
 	}
 }
 
+// run begins every token of the run: what stands before the label of the round.
+func (s startState) run() string { return s.key[:strings.LastIndexByte(s.key, '-')+1] }
+
 // Fates gives what became of every contender, by its last request.
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
 
-// Rule says what a finding, with its late read, means.
+// Rule says what a finding, with its late reads, means.
 func (oneWinner) Rule(f *Finding) Ruling {
-	acts := f.acts
-	if f.late != nil {
-		acts = append(acts[:len(acts):len(acts)], *f.late)
-	}
 	r := Ruling{Winners: f.won}
-	for i := range acts {
-		if acts[i].kind == sawForeign {
-			r.Void = true
-			return r
+	if f.Unseeded || r.void(f, f.acts) {
+		return r
+	}
+	r.Unread = !f.plain && !f.readOnce && !readBack(f.acts)
+	b := r.believe(f, f.acts, func(acts []act) *breach {
+		if b := f.state.forbidden(acts); b != nil {
+			return b
 		}
+		return checkRound(acts)
+	})
+	if r.legal = b == nil; b != nil && f.state.forbidden(r.history) != nil {
+		r.history = nil // not by the order of what was done
 	}
-	r.Unread = !f.plain && !anyRead(acts)
-	// A read-back of nothing is believed only if the late read confirms it.
-	if f.late == nil || f.late.kind != sawNothing {
-		if left := withoutReadBacks(acts, sawNothing); len(left) < len(acts) {
-			acts, r.StaleRead = left, true
-		}
-	}
-	b := f.state.forbidden(acts)
-	if b == nil {
-		b = r.judgeOrder(f, acts)
-	}
-	switch {
-	case b == nil:
-	case b.definite():
-		r.Violation = violation(f.Round, b)
-	default:
-		r.Indefinite = true
-	}
-	r.settle(f, acts)
+	r.accuse(f.Round, b)
+	r.settle(f, f.acts)
 	return r
 }
 
-// anyRead tells whether the final state was seen.
-func anyRead(acts []act) bool {
-	for i := range acts {
-		if acts[i].who == runner.Own || acts[i].late {
-			return true
+// void tells whether a read shows what nobody of this run wrote.
+func (r *Ruling) void(f *Finding, acts []act) bool {
+	for _, all := range [][]act{acts, f.lates} {
+		for i := range all {
+			if all[i].kind == sawForeign {
+				r.Void = true
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// forbidden looks for what no order could make legal: a stored refusal, a record
-// that vanished, a version that did not go up by exactly one.
+// readBack tells whether the runner has read the final state.
+func readBack(acts []act) bool {
+	return slices.ContainsFunc(acts, func(a act) bool { return a.who == runner.Own })
+}
+
+// forbidden looks for what no order could make legal: a record of another key or a
+// changed one, a stored refusal, a record that vanished, a version that did not go
+// up by exactly one.
 func (s startState) forbidden(acts []act) *breach {
 	for i := range acts {
 		read := &acts[i]
+		if b := s.changed(acts, read); b != nil {
+			return b
+		}
 		switch {
 		case read.kind == sawNothing:
-			return &breach{"record-vanished", read, nil}
+			return &breach{"record-vanished", s.wrote, read}
 		case read.kind == sawNew:
 			writer, possible := writerOf(acts, read)
 			if !possible {
@@ -193,17 +235,56 @@ func (s startState) forbidden(acts []act) *breach {
 	return nil
 }
 
+// changed finds a read of what was not written so: a record of another key, one cut
+// short, another body than its writer's, the seed at another version.
+func (s startState) changed(acts []act, read *act) *breach {
+	switch read.kind {
+	case sawMisplaced:
+		return &breach{"misplaced-record", s.partner(acts), read}
+	case sawDamaged:
+		return &breach{"changed-value", s.partner(acts), read}
+	case sawOld:
+		if seed := s.wrote; read.token != "" && seed != nil && (read.version != seed.version || !sameBody(read.body, seed.body)) {
+			return &breach{"changed-value", seed, read}
+		}
+	case sawNew:
+		for i := range acts {
+			if w := &acts[i]; !w.isRead() && w.token == read.token && !sameBody(w.body, read.body) {
+				return &breach{"changed-value", w, read}
+			}
+		}
+	}
+	return nil
+}
+
+// partner is the write that stands beside a read as its witness: the accepted one,
+// else one that may have been applied, else the seed.
+func (s startState) partner(acts []act) *act {
+	best := s.wrote
+	for i := range acts {
+		switch a := &acts[i]; {
+		case a.kind == wrote:
+			return a
+		case a.kind == uncertain:
+			best = a
+		}
+	}
+	return best
+}
+
 // writerOf finds the write whose token was read, and whether it can have been
 // applied. The write of a late token may not have been kept: it was one that was
-// refused, or one of more than two that were accepted.
+// refused, or one of more than two that were accepted. Then the accepted write
+// stands for it.
 func writerOf(acts []act, read *act) (writer *act, possible bool) {
 	wins := 0
+	var accepted *act
 	for i := range acts {
 		a := &acts[i]
 		if a.kind == wrote {
-			wins++
+			wins, accepted = wins+1, a
 		}
-		if a.token != read.token || a.kind == sawNew {
+		if a.token != read.token || a.isRead() {
 			continue
 		}
 		if a.kind == wrote || a.kind == uncertain {
@@ -211,52 +292,45 @@ func writerOf(acts []act, read *act) (writer *act, possible bool) {
 		}
 		writer = a
 	}
-	return writer, writer == nil && wins > 1
-}
-
-// judgeOrder applies the round rule. A read-back that shows the old state and
-// stands against the rest is believed only if the late read confirms it.
-func (r *Ruling) judgeOrder(f *Finding, acts []act) *breach {
-	r.history = acts
-	b := checkRound(acts)
-	if b != nil && (f.late == nil || f.late.kind != sawOld) {
-		without := withoutReadBacks(acts, sawOld)
-		if len(without) < len(acts) && checkRound(without) == nil {
-			r.history, r.StaleRead, b = without, true, nil
-		}
+	if writer == nil {
+		return accepted, wins > 1
 	}
-	r.legal = b == nil
-	return b
+	return writer, false
 }
 
-func withoutReadBacks(acts []act, kind actKind) []act {
-	var kept []act
-	for i := range acts {
-		if acts[i].kind != kind || acts[i].who != runner.Own {
-			kept = append(kept, acts[i])
-		}
-	}
-	return kept
-}
-
-// settle counts the winners, and the unknown outcomes that the reads resolve.
+// settle counts the winners, and the unknown outcomes that the reads resolve: one
+// whose token was read was applied; none was where the read-back and the late read
+// both show the state before any write. Where another's token stands, it may have
+// been applied and written over.
 func (r *Ruling) settle(f *Finding, acts []act) {
-	var owner string
-	for i := range acts {
-		if acts[i].kind == sawNew {
-			owner = acts[i].token
+	tokens := make(map[string]bool)
+	back, late, untouched := false, false, true
+	note := func(a *act) {
+		if !a.isRead() {
+			return
 		}
+		if a.kind == sawNew {
+			tokens[a.token] = true
+		}
+		untouched = untouched && a.kind == sawOld
+		back, late = back || a.who == runner.Own && !a.late, late || a.late
 	}
 	for i := range acts {
-		if acts[i].kind != uncertain {
-			continue
-		}
-		if acts[i].token == owner {
+		note(&acts[i])
+	}
+	for i := range f.lates {
+		note(&f.lates[i])
+	}
+	untouched = untouched && back && late && f.won == 0
+	for i := range acts {
+		switch {
+		case acts[i].kind != uncertain:
+		case tokens[acts[i].token]:
 			r.Winners++
 			if acts[i].outcome == targets.Unknown {
 				r.Settled++
 			}
-		} else {
+		case !untouched:
 			r.Unsettled++
 		}
 	}
@@ -265,12 +339,29 @@ func (r *Ruling) settle(f *Finding, acts []act) {
 // violation words a breach.
 func violation(round int, b *breach) *Violation {
 	v := &Violation{Kind: b.kind, Round: round, Detail: breachText[b.kind]}
+	if b.a == nil || b.b == nil {
+		v.Detail += " (" + aloneText(b.kind) + ")"
+	}
 	for _, a := range []*act{b.a, b.b} {
 		if a != nil {
 			v.Witness = append(v.Witness, a.witness())
 		}
 	}
 	return v
+}
+
+// aloneText says why a breach of this kind may have a single request for its witness.
+func aloneText(kind string) string {
+	switch kind {
+	case "owner-never-wrote", "version-without-writer":
+		return "one request shows it: there is no other that could have written what it tells"
+	case "no-winner":
+		return "one request shows it: there is no other that could have won before it"
+	case "early-takeover", "early-expiry":
+		return "one request shows it: it was answered before the term was over"
+	default:
+		return "one request shows it, against all the others of the round together"
+	}
 }
 
 // breachText says what each kind of violation is.
@@ -291,7 +382,9 @@ var breachText = map[string]string{
 	"ghost":                   "the lease had expired, and nobody could take it",
 	"lost-update":             "the counter is behind the writes that were accepted",
 	"over-count":              "the counter is ahead of all writes that may have been applied",
-	"refused-but-applied":     "a write that was told it failed is what the store holds",
+	"refused-but-applied":     "a write that was told it failed is what the store holds: the store applied what it refused, or something in between sent the request again",
+	"misplaced-record":        "the key holds a record that was written to another key of this run: the store mixes keys up, or cuts them short",
+	"changed-value":           "a record came back other than it was written: its value is not what the key holds",
 	"record-vanished":         "the seeded record is gone although nobody deletes",
 	"version-jump":            fmt.Sprintf("the stored version is not the %d that was written", newVersion),
 	"refused-while-absent":    "a create was refused although the record had been seen gone and nobody had created another",
@@ -326,12 +419,24 @@ func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
 		return
 	}
 	a.late, f.readOnce = true, true
-	for i := range f.acts {
-		b := &f.acts[i]
-		same := b.kind == sawNew || f.plain && b.kind == wrote
-		if a.kind == sawNew && same && b.token == a.token && b.version == a.version {
-			return
+	if len(f.lates) == 0 && a.kind == sawNew {
+		for i := range f.acts {
+			b := &f.acts[i]
+			if (b.kind == sawNew || f.plain && b.kind == wrote) && b.token == a.token && b.version == a.version && sameBody(a.body, b.body) {
+				return
+			}
 		}
 	}
-	f.late = &a
+	f.addLate(a)
+}
+
+// mostLates is how many late reads of a round are kept: the first, which tell how
+// old a stale state was, and the last two.
+const mostLates = 8
+
+func (f *Finding) addLate(a act) {
+	if len(f.lates) == mostLates {
+		f.lates = slices.Delete(f.lates, mostLates-3, mostLates-2)
+	}
+	f.lates = append(f.lates, a)
 }

@@ -42,9 +42,9 @@ func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Pla
 func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change func(*runner.Plan)) judged {
 	t.Helper()
 	defer target.Close()
-	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second,
+	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second, Late: time.Second,
 		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}
-	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy,
+	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy, Settle: plan.Settle,
 		Thresholds: scenarios.DefaultThresholds}
 	if twin := s.Twin(); twin != nil {
 		plan.Twin, terms.Twin = twin, twin
@@ -92,7 +92,7 @@ func TestPlantedFaults(t *testing.T) {
 	}{
 		{"two-winners", scenarios.Violated, "several-winners", "", false},
 		{"gap", scenarios.Violated, "several-winners", "", false},
-		{"gap=1h", scenarios.Inconclusive, "", "served none", true},
+		{"gap=1h", scenarios.Inconclusive, "", "decided on no write", true},
 		{"no-winner", scenarios.Violated, "no-winner", "", false},
 		{"loser-stored", scenarios.Violated, "refused-but-applied", "", false},
 		{"lost-write", scenarios.Violated, "lost-write", "", false},
@@ -100,11 +100,11 @@ func TestPlantedFaults(t *testing.T) {
 		{"condition-ignored", scenarios.Violated, "several-winners", "", false},
 		{"reply-dropped", scenarios.Held, "", "", false},
 		{"error-after", scenarios.Held, "", "", false},
-		{"request-dropped", scenarios.Inconclusive, "", "served none", true},
+		{"request-dropped", scenarios.Inconclusive, "", "decided on no write", true},
 		{"request-dropped=0.5", scenarios.Inconclusive, "", "contended", false},
-		{"error-before", scenarios.Inconclusive, "", "served none", true},
+		{"error-before", scenarios.Inconclusive, "", "decided on no write", true},
 		{"error-before=0.5", scenarios.Inconclusive, "", "contended", false},
-		{"throttle", scenarios.Inconclusive, "", "served none", true},
+		{"throttle", scenarios.Inconclusive, "", "decided on no write", true},
 		{"throttle=0.5", scenarios.Inconclusive, "", "throttled", false},
 		{"throttle=0", scenarios.Held, "", "", false},
 		{"unmapped", scenarios.Inconclusive, "", "OUT_OF_CHEESE 418", false},

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"math"
 	"time"
 
@@ -18,6 +19,7 @@ type act struct {
 	call, ret time.Duration // unanswered writes return at forever
 	version   int64         // written, or read
 	token     string        // written, or read
+	body      json.RawMessage
 	outcome   targets.Outcome
 	code      string
 	trace     string
@@ -26,14 +28,16 @@ type act struct {
 type actKind uint8
 
 const (
-	wrote      actKind = iota // a write that was OK
-	refused                   // a write that its guard refused
-	uncertain                 // a write that may have been applied
-	excluded                  // a write that certainly was not applied, for another reason
-	sawOld                    // a read of the state before
-	sawNew                    // a read of a token that a contender of the round wrote
-	sawForeign                // a read of anything else
-	sawNothing                // a read of nothing, where a record had been seeded
+	wrote        actKind = iota // a write that was OK
+	refused                     // a write that its guard refused
+	uncertain                   // a write that may have been applied
+	excluded                    // a write that certainly was not applied, for another reason
+	sawOld                      // a read of the state before
+	sawNew                      // a read of a token that a contender of the round wrote
+	sawForeign                  // a read of what nobody of this run wrote
+	sawNothing                  // a read of nothing, where a record had been seeded
+	sawMisplaced                // a read of a record that this run wrote to another key
+	sawDamaged                  // a read of a record of this run that is cut short or changed
 )
 
 const forever = time.Duration(math.MaxInt64)

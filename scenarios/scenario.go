@@ -104,17 +104,27 @@ type Finding struct {
 	acts     []act
 	won      int // OK writes, of which acts holds two at most
 	state    startState
-	late     *act // nil: not read late, or as the read-back had it
-	readOnce bool // the late read was answered
-	plain    bool // of acts, only the winner is left
-	own      any  // what a scenario with a rule of its own keeps
+	lates    []act // reads at the end of the run, in order, but for those that show what the read-back did
+	readOnce bool  // a late read was answered
+	plain    bool  // of acts, only the winner is left
+	own      any   // what a scenario with a rule of its own keeps
+	// answered is when the contenders had their last answer.
+	answered time.Duration
+	// believedFrom is when two reads that agree on an old state are believed;
+	// readersLag: never, since the controls showed readers that lag.
+	believedFrom time.Duration
+	readersLag   bool
+	// refusal is why an unseeded round is: the seed's reply.
+	refusal string
 }
 
 // Ruling is what became of a round.
 type Ruling struct {
 	Violation *Violation
 	Void      bool // the key holds a token that nobody of this run wrote
-	StaleRead bool // the read-back showed an old state that the late read contradicts
+	StaleRead bool // a read showed a missing or old state that no later read confirms
+	StaleAge  time.Duration
+	Undecided bool // the last read showed such a state still: another may decide
 	Unread    bool // the final state could not be read
 	// Indefinite: a rule is broken, but by a request that went out more than once.
 	Indefinite bool
@@ -126,17 +136,20 @@ type Ruling struct {
 	history            []act // that the round rule was applied to; nil: it was not
 }
 
-// plain tells whether all is as it should be: one accepted write, read back, and
-// nothing unknown. Of such a round only the winner matters to a late read.
-func (r *Ruling) plain() bool {
-	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && !r.Indefinite && r.Settled == 0 && r.Unsettled == 0 && r.Winners == 1
+// quiet tells whether all is as it should be: nothing is unknown, in doubt, or
+// against the rules.
+func (r *Ruling) quiet() bool {
+	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && !r.Indefinite && r.Settled == 0 && r.Unsettled == 0
 }
 
-// forget keeps of a plain round only the winner, so that a long run keeps little
-// of each.
-func (f *Finding) forget() {
+// forget keeps of a quiet round with so many winners only what late reads are
+// compared with, so that a long run keeps little of each.
+func (f *Finding) forget(winners int) {
+	if own, ok := f.own.(interface{ forget() }); ok {
+		own.forget()
+	}
 	for i := range f.acts {
-		if f.acts[i].kind == wrote {
+		if f.acts[i].kind == wrote && winners == 1 {
 			f.acts, f.plain = []act{f.acts[i]}, true
 			return
 		}

@@ -9,6 +9,11 @@ import (
 func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	info := j.terms.Scenario.Info()
 	v := Verdict{Status: Inconclusive, Property: info.Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
+	if own, ok := j.terms.Scenario.(interface {
+		claims(findings []*Finding, needed int) string
+	}); ok {
+		v.Property = own.claims(j.findings, j.terms.MinContended)
+	}
 	for _, c := range j.controls {
 		v.Violations = append(v.Violations, c.violations...)
 	}
@@ -68,8 +73,7 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 		add("%d of %d rounds look violated, but by a request that the client sent more than once (switch its retries off)", t.indefinite, rounds)
 	}
 	if t.stale > 0 {
-		add("%d of %d rounds have a read-back of the old state that no later read confirms: the store's reads are stale "+
-			"(read from its primary), or the late read is missing", t.stale, rounds)
+		add("%s", j.staleText(t))
 	}
 	if rounds == 0 && stopped == "" {
 		add("no round was run")
@@ -91,4 +95,18 @@ func (j *Judge) tooFewContended(t *tally) string {
 		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
 	}
 	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, UncountedText(t.uncounted()))
+}
+
+// staleText tells of reads that showed a missing or old state.
+func (j *Judge) staleText(t *tally) string {
+	text := fmt.Sprintf("stale reads in %d of %d rounds: a read still showed a missing or old state %s after a newer one had been acknowledged",
+		t.stale, len(j.findings), Coarse(t.staleAge))
+	switch {
+	case j.readersLag:
+		return text + "; since the controls showed readers that lag, no such read is taken for a violation (read from the primary)"
+	case t.undecided > 0:
+		return text + fmt.Sprintf("; in %d of them no later read tells whether it came round (let the run end by itself, or raise --settle)", t.undecided)
+	default:
+		return text + ", and later reads showed the newer one (read from the primary)"
+	}
 }

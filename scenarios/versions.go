@@ -8,106 +8,139 @@ import (
 // versions is what is kept of a round whose accepted writes each store the version
 // after the one that they replace, from 0 on.
 type versions struct {
-	race     *breach // of the chain, as the contenders saw it
-	settled  *breach // of the chain, the read-back included
-	wrote    int     // accepted writes
-	unknown  int     // that may have been applied
-	refusals int     // writes that the guard refused, or aborted
-	last     *act    // the accepted write of the highest version
-	read     *act    // the read-back that was made last
-	late     *act    // the read at the end of the run
+	acts     []act // all that was done to the key and read of it; of a plain round the last accepted write and the last read-back
+	plain    bool
+	wrote    int // accepted writes
+	unknown  int // that may have been applied
+	refusals int // writes that the guard refused, or aborted
 }
 
 // versionsOf takes what a round did to its own key.
 func versionsOf(f *Finding, r *runner.Round) versions {
-	var v versions
-	var acts []act
-	for i := range r.Ops {
-		a, ok := f.state.actOf(&r.Ops[i])
-		if !ok || r.Ops[i].Op.Key != r.Key {
-			continue
-		}
-		switch {
+	v := versions{acts: f.state.actsOf(r)}
+	for i := range v.acts {
+		switch a := &v.acts[i]; {
 		case a.kind == wrote:
 			f.won++
 			v.wrote++
-			if v.last == nil || a.version > v.last.version {
-				v.last = &a
-			}
 		case a.kind == uncertain:
 			v.unknown++
-		case a.kind == refused || a.outcome == targets.Aborted:
+		case a.kind == refused || !a.isRead() && a.outcome == targets.Aborted:
 			v.refusals++
 		}
-		acts = append(acts, a)
 	}
-	before := len(acts)
-	for i := range r.Reads {
-		if a, ok := f.state.actOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
-			acts, v.read = append(acts, a), &a
-		}
-	}
-	_, v.race = checkChain(withoutForeign(acts[:before]))
-	_, v.settled = checkChain(withoutForeign(acts))
 	return v
 }
 
-// withoutForeign leaves out reads of what nobody of this run wrote, and of nothing:
-// they are ruled apart.
-func withoutForeign(acts []act) []act {
-	var ours []act
-	for i := range acts {
-		if k := acts[i].kind; k != sawForeign && k != sawNothing {
-			ours = append(ours, acts[i])
+// last is the accepted write of the highest version; nil: there is none.
+func (v *versions) last() *act {
+	var last *act
+	for i := range v.acts {
+		if a := &v.acts[i]; a.kind == wrote && (last == nil || a.version > last.version) {
+			last = a
 		}
 	}
-	return ours
+	return last
+}
+
+// final is the last read-back; nil: there is none.
+func (v *versions) final() *act {
+	for i := len(v.acts) - 1; i >= 0; i-- {
+		if v.acts[i].who == runner.Own {
+			return &v.acts[i]
+		}
+	}
+	return nil
+}
+
+// forget keeps of a round in which all is as it should be what a late read is
+// compared with.
+func (v *versions) forget() {
+	last, final := v.last(), v.final()
+	if v.unknown > 0 || last == nil || final == nil || final.token != last.token {
+		return
+	}
+	v.acts, v.plain = []act{*last, *final}, true
 }
 
 func (v *versions) readLate(f *Finding, e *runner.Exchange) {
 	if e.Op.Key != f.state.key {
 		return
 	}
-	if a, ok := f.state.actOf(e); ok {
-		a.late, f.readOnce, v.late = true, true, &a
+	a, ok := f.state.actOf(e)
+	if !ok {
+		return
 	}
+	a.late, f.readOnce = true, true
+	if final := v.final(); len(f.lates) == 0 && a.kind == sawNew && final != nil && final.sameState(&a) && sameBody(final.body, a.body) {
+		return
+	}
+	f.addLate(a)
 }
 
-// rule says what the chain and the reads of the final state mean together. What a
-// read-back shows counts only where the late read does not contradict it.
+// rule says what the chain and the reads mean together.
 func (v *versions) rule(f *Finding) Ruling {
-	r := Ruling{Winners: v.wrote, Unread: v.read == nil && v.late == nil && !f.Unseeded}
-	for _, read := range []*act{v.read, v.late} {
-		if read != nil && read.kind == sawForeign {
-			r.Void = true
-			return r
+	r := Ruling{Winners: v.wrote}
+	if f.Unseeded || r.void(f, v.acts) {
+		return r
+	}
+	r.Unread = !f.plain && !f.readOnce && v.final() == nil
+	check := v.check
+	if v.plain {
+		check = v.checkPlain
+	}
+	b := r.believe(f, v.acts, func(acts []act) *breach { return check(f.state, acts) })
+	r.history = nil
+	r.accuse(f.Round, b)
+	r.settle(f, v.acts)
+	r.Winners = v.wrote + r.Settled
+	return r
+}
+
+// check looks for what no order could make legal, and then for an order.
+func (v *versions) check(s startState, acts []act) *breach {
+	for i := range acts {
+		if b := s.changed(acts, &acts[i]); b != nil {
+			return b
+		}
+		if acts[i].kind == sawNew {
+			if b := notWritten(acts, &acts[i]); b != nil {
+				return b
+			}
 		}
 	}
-	final := v.read
-	before, late := firstBreach(v.settled, v.countBreach(v.read)), v.countBreach(v.late)
-	b := v.race
-	switch {
-	case b != nil:
-	case v.late == nil:
-		b = before
-	case late != nil:
-		b = firstBreach(before, late)
-	case before != nil && v.read != nil && v.read.token == v.late.token && v.read.version == v.late.version:
-		b = before
-	case before != nil:
-		r.StaleRead = true
+	_, b := checkChain(acts)
+	if b == nil {
+		b = v.countBreach(acts)
 	}
-	if v.late != nil {
-		final = v.late
+	if b != nil && b.b == nil && b.a != nil && b.a.kind == sawNothing {
+		b.a, b.b = s.wrote, b.a
 	}
-	r.accuse(f.Round, b)
-	// The count tells how many unknown writes were applied, whichever they were.
-	if final != nil {
-		r.Settled = min(v.unknown, max(0, int(final.version)-v.wrote))
-	} else {
-		r.Unsettled = v.unknown
+	return b
+}
+
+// checkPlain compares the late reads of a plain round with the last accepted write:
+// every version before had its writer, and nothing may come after it.
+func (v *versions) checkPlain(s startState, acts []act) *breach {
+	last := v.last()
+	for i := range acts {
+		a := &acts[i]
+		if b := s.changed(acts, a); b != nil {
+			return b
+		}
+		switch {
+		case a.kind == sawNothing:
+			return &breach{"record-vanished", last, a}
+		case !a.isRead(), a.token == last.token && a.version == last.version:
+		case a.token == last.token:
+			return &breach{"wrong-version", last, a}
+		case a.level() >= last.version:
+			return &breach{"refused-but-applied", last, a}
+		default:
+			return &breach{"lost-write", last, a}
+		}
 	}
-	return r
+	return nil
 }
 
 // accuse takes a breach, which may be nil, into the ruling.
@@ -121,24 +154,19 @@ func (r *Ruling) accuse(round int, b *breach) {
 	}
 }
 
-func firstBreach(a, b *breach) *breach {
-	if a != nil {
-		return a
+// countBreach compares the version that the last read shows with the writes that
+// were accepted: v0+|W| <= final <= v0+|W|+|U|, with v0 = 0.
+func (v *versions) countBreach(acts []act) *breach {
+	var final *act
+	for i := range acts {
+		if a := &acts[i]; a.isRead() && (a.late || a.who == runner.Own) {
+			final = a
+		}
 	}
-	return b
-}
-
-// countBreach compares the version that a read shows with the writes that were
-// accepted: v0+|W| <= final <= v0+|W|+|U|, with v0 = 0.
-func (v *versions) countBreach(read *act) *breach {
-	switch {
-	case read == nil:
+	if final == nil {
 		return nil
-	case read.kind == sawNothing:
-		return &breach{"record-vanished", read, nil}
-	default:
-		return checkCount(0, v.wrote, v.unknown, v.last, read)
 	}
+	return checkCount(0, v.wrote, v.unknown, v.last(), final)
 }
 
 // firstWrites leaves of a round what each contender did until its first write: the

@@ -7,6 +7,8 @@ package targets
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -168,6 +170,9 @@ type Reply struct {
 	Message string  `json:"message,omitempty"` // free text, for the reader
 	Record  Record  `json:"record,omitzero"`   // of a Read that is OK
 	Version string  `json:"version,omitempty"` // the store's own version, after writes too where it tells; opaque
+	// Stored is the beginning of what a key holds, as text, where a Read is OK and
+	// that is not a whole record of contend.
+	Stored string `json:"stored,omitempty"`
 	// Expires is the expiry as the store granted it, where it tells.
 	Expires time.Time `json:"expires,omitzero"`
 	// Granted is the time to live as the store granted it, where it tells: it may
@@ -187,6 +192,29 @@ type Reply struct {
 	Server Span            `json:"server,omitzero"`
 	Raw    json.RawMessage `json:"raw,omitempty"`   // the error object as it came; of a Raw op every answer
 	Parts  []Reply         `json:"parts,omitempty"` // of a Sequence
+}
+
+// Text tells the reply in one line: its code, status and message, or its outcome
+// where it has none of them.
+func (r *Reply) Text() string {
+	var parts []string
+	if r.Code != "" {
+		parts = append(parts, r.Code)
+	}
+	if r.Status != 0 {
+		parts = append(parts, strconv.Itoa(r.Status))
+	}
+	text := strings.Join(parts, " ")
+	switch {
+	case text == "" && r.Message == "":
+		return string(r.Outcome)
+	case text == "" || strings.HasPrefix(r.Message, text):
+		return r.Message
+	case r.Message == "":
+		return text
+	default:
+		return text + " (" + r.Message + ")"
+	}
 }
 
 // Span is an interval on a clock that is not ours, in milliseconds since 1970.

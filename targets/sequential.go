@@ -13,7 +13,9 @@ type SequentialCheck struct {
 	// Violation names the broken rule where a guard let a write through that it
 	// must refuse; empty where the reply was merely not as expected.
 	Violation string
-	Detail    string // what came instead, where the promise was not kept
+	// Behind: a read showed a missing or older record than had been written.
+	Behind bool
+	Detail string // what came instead, where the promise was not kept
 	Op        Op     // the request whose reply decided
 	Reply     Reply
 }
@@ -92,6 +94,7 @@ func (s *sequence) holds(promise string, session int, want, refused Op) bool {
 	if !c.Kept {
 		c.Detail = fmt.Sprintf("%s: expected the record %s at version %d, got %s %s at version %d", promise,
 			want.Value.Token, want.Value.Version, got.Outcome, got.Record.Token, got.Record.Version)
+		c.Behind = got.Outcome == Missing || got.Outcome == OK && got.Record.Version < want.Value.Version
 		if token := refused.Value.Token; token != "" && got.Record.Token == token {
 			c.Violation, c.Op = "refused-but-applied", refused
 		}

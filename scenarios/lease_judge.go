@@ -1,0 +1,212 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+// leased is what is kept of a round of leases.
+type leased struct {
+	versions
+	own         *breach // of a rule of the lease's own
+	tenure      *tenure // of a lease by time to live
+	lostAtRead  int     // contenders that left at the read, over the periods
+	lostAtWrite int
+	fenced      bool // a former holder wrote to the record of the holders, and was refused
+}
+
+// Judge keeps of a round what its ruling needs.
+func (s *Lease) Judge(r *runner.Round) Finding {
+	f := findingOf(r, s.Expiry != byTTL)
+	f.Evidence = evidenceOf(firstWrites(r))
+	k := &leased{}
+	f.own = k
+	var terms []term
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		if x.Op.Key != r.Key || x.Op.Kind != targets.Write {
+			continue
+		}
+		if a, ok := f.state.actOf(x); ok {
+			terms = append(terms, term{act: a, leaseBody: bodyOf(&x.Op.Value)})
+		}
+	}
+	k.countLosers(terms, f.Evidence.Contenders*s.periods())
+	if s.Expiry == byTTL {
+		k.tenure = s.tenureOf(&f, r)
+		k.tenure.periods, f.won = nil, k.tenure.won
+		for i := range k.tenure.acts {
+			if a := k.tenure.acts[i]; a.kind == sawForeign {
+				f.acts = append(f.acts, a)
+			}
+		}
+		k.tenure.acts = nil
+		return f
+	}
+	k.versions = versionsOf(&f, r)
+	if k.own = earlyTakeover(terms); k.own == nil {
+		k.own, k.fenced = fence(r)
+	}
+	return f
+}
+
+// countLosers tells where the losers lost, by the first write of each contender in
+// each period; of so many in all.
+func (k *leased) countLosers(terms []term, of int) {
+	type part struct {
+		who    int32
+		period int
+	}
+	first := make(map[part]bool)
+	for i := range terms {
+		t := &terms[i]
+		if at := (part{t.who, t.Period}); !first[at] {
+			first[at] = true
+			if t.kind == refused {
+				k.lostAtWrite++
+			}
+		}
+	}
+	k.lostAtRead = of - len(first)
+}
+
+// earlyTakeover finds a lease that was taken before the one before it had run out.
+func earlyTakeover(terms []term) *breach {
+	by := make(map[int64]*term)
+	for i := range terms {
+		if t := &terms[i]; t.kind == wrote {
+			by[t.version] = t
+		}
+	}
+	for _, t := range by {
+		if before := by[t.version-1]; before != nil && t.ret < before.Expires {
+			return &breach{"early-takeover", &before.act, &t.act}
+		}
+	}
+	return nil
+}
+
+// fence finds a write under a fencing token that was accepted after one under a
+// higher token had been; and tells whether one was tried and refused.
+func fence(r *runner.Round) (stale *breach, tried bool) {
+	var accepted, turnedAway []act
+	work := startState{key: r.Key + workSuffix, seed: r.Key + workSuffix + seedSuffix}
+	for i := range r.Ops {
+		if x := &r.Ops[i]; x.Op.Key == work.key && x.Op.Kind == targets.Write {
+			switch a, _ := work.actOf(x); a.kind {
+			case wrote:
+				accepted = append(accepted, a)
+			case refused:
+				turnedAway = append(turnedAway, a)
+			}
+		}
+	}
+	for i := range accepted {
+		high := &accepted[i]
+		for j := range accepted {
+			if late := &accepted[j]; late.version < high.version && late.call > high.ret {
+				return &breach{"stale-fence-accepted", high, late}, true
+			}
+		}
+		for j := range turnedAway {
+			late := &turnedAway[j]
+			tried = tried || late.version < high.version && late.call > high.ret
+		}
+	}
+	return nil, tried
+}
+
+func (s *Lease) readLate(f *Finding, e *runner.Exchange) {
+	if s.Expiry == byTTL {
+		// By then the lease has expired, and another's may have: it tells nothing.
+		f.readOnce = true
+		return
+	}
+	f.own.(*leased).readLate(f, e)
+}
+
+// Rule says what a finding, with its late reads, means.
+func (s *Lease) Rule(f *Finding) Ruling {
+	k := f.own.(*leased)
+	if s.Expiry == byTTL {
+		r := Ruling{Winners: f.won}
+		if f.Unseeded || r.void(f, f.acts) {
+			return r
+		}
+		r.StaleRead, r.StaleAge = k.tenure.stale, k.tenure.staleAge
+		if k.tenure.doubt {
+			r.Unsettled = 1
+		}
+		r.accuse(f.Round, k.tenure.breach)
+		return r
+	}
+	r := k.rule(f)
+	if k.own != nil && !r.Void {
+		// What accepted writes show alone goes before what reads show.
+		r.Violation = nil
+		r.accuse(f.Round, k.own)
+	}
+	return r
+}
+
+// claims tells what held means by what was tried.
+func (s *Lease) claims(findings []*Finding, needed int) string {
+	if s.blind {
+		return s.Info().Property
+	}
+	tried, fenced := 0, 0
+	for _, f := range findings {
+		k := f.own.(*leased)
+		if k.tenure != nil && k.tenure.tried > 0 {
+			tried++
+		}
+		if k.fenced {
+			fenced++
+		}
+	}
+	switch {
+	case s.Expiry == byTTL && tried < needed:
+		return fmt.Sprintf("one contender takes the lease, and it can be taken again once it has expired; whether it can be taken during a term "+
+			"was not tested (%s had a try inside a term)", roundsText(tried))
+	case s.Expiry == byTTL:
+		return s.Info().Property
+	case fenced < needed:
+		return fmt.Sprintf("one contender holds the lease at a time; whether a former holder's fencing token is refused was not tested "+
+			"(%s had one that wrote too late: raise --periods)", roundsText(fenced))
+	default:
+		return s.Info().Property
+	}
+}
+
+func roundsText(n int) string {
+	switch n {
+	case 0:
+		return "no round"
+	case 1:
+		return "1 round"
+	default:
+		return fmt.Sprintf("%d rounds", n)
+	}
+}
+
+// Fates gives what became of every contender, by its last request about the lease.
+func (s *Lease) Fates(r *runner.Round) []Fate {
+	lease := *r
+	lease.Ops = nil
+	for i := range r.Ops {
+		if r.Ops[i].Op.Key == r.Key {
+			lease.Ops = append(lease.Ops, r.Ops[i])
+		}
+	}
+	return lastFates(&lease)
+}
+
+func (s *Lease) contested(f *Finding, r *Ruling, t Terms) reason {
+	why := oneWinner{}.contested(f, r, t)
+	if k := f.own.(*leased); why != (reason{}) && k.lostAtRead > k.lostAtWrite && !s.ReadBarrier {
+		return reason{"had most contenders lost at the read, where no guard is", "leave --read-barrier on"}
+	}
+	return why
+}

@@ -1,0 +1,284 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"contend/runner"
+	"contend/targets"
+)
+
+const (
+	// afterTerm is how long after the end of a term those contend who keep it by the
+	// store's time to live.
+	afterTerm = 50 * time.Millisecond
+	// insideShare of a term is what the tries of the losers are spread over: the last
+	// is answered before the term is over.
+	insideShare = 0.9
+)
+
+// contendByTTL creates the lease with a time to live, period by period. Losers read
+// it and try again inside the term, each at a moment of its own.
+func (s *Lease) contendByTTL(c *runner.Contender) {
+	var over time.Duration // the end of the term
+	for period := 1; period <= s.periods() && !c.Over(); period++ {
+		free := true
+		if period == 1 {
+			free = c.Read().Outcome == targets.Missing
+		} else if !c.Sleep(over + afterTerm - c.Elapsed()) {
+			return
+		}
+		if s.ReadBarrier || period > 1 {
+			c.Barrier(fmt.Sprintf("after-read %d", period))
+		}
+		expired := over
+		won := free && s.create(c, period)
+		if period > 1 && !won {
+			s.insist(c, period, expired)
+		}
+		begun := c.Elapsed()
+		over = begun + s.Term
+		if period == s.periods() || !won && !s.insideTerm(c, period, begun) {
+			return
+		}
+	}
+}
+
+func (s *Lease) create(c *runner.Contender, period int) (won bool) {
+	condition := targets.Condition{Guard: targets.IfAbsent}
+	if s.blind {
+		condition = targets.Condition{}
+	}
+	return s.write(c, period, int64(period), condition, s.Term).Outcome == targets.OK
+}
+
+// insideTerm reads the lease and tries to create it at the contender's own moment
+// of the term.
+func (s *Lease) insideTerm(c *runner.Contender, period int, begun time.Duration) bool {
+	share := insideShare * (float64(c.Number) + 0.5) / float64(c.Contenders())
+	if !c.Sleep(begun + time.Duration(share*float64(s.Term)) - c.Elapsed()) {
+		return false
+	}
+	c.Read()
+	s.create(c, period)
+	return true
+}
+
+// insist tries to take an expired lease until somebody has, or it has blocked for
+// longer than may be.
+func (s *Lease) insist(c *runner.Contender, period int, expired time.Duration) {
+	for gap := afterTerm; c.Elapsed() <= expired+2*s.Tolerance; gap *= 2 {
+		seen := c.Read()
+		if seen.Outcome == targets.OK && bodyOf(&seen.Record).Period == period || !c.Sleep(min(gap, s.Tolerance/2)) {
+			return
+		}
+		if outcome := s.write(c, period, int64(period), targets.Condition{Guard: targets.IfAbsent}, s.Term).Outcome; outcome != targets.Conflict {
+			return
+		}
+	}
+}
+
+// term is a request about a lease, and the period it was made in.
+type term struct {
+	act
+	leaseBody
+	granted time.Duration // the time to live, as the store told it
+}
+
+// tenure is what a round of leases by time to live shows.
+type tenure struct {
+	acts  []act // of all periods
+	won   int
+	tried int // creates inside a term that were answered
+	// stale counts reads that showed no lease where a create that followed was refused.
+	staleAge time.Duration
+	stale    bool
+	doubt    bool // nobody knows who holds the lease from some period on
+	breach   *breach
+	periods  []leasePeriod
+}
+
+// leasePeriod is one contest for the lease.
+type leasePeriod struct {
+	terms []term
+	won   *term
+}
+
+// tenureOf judges leases that end by the store's time to live: one holder a period,
+// none before the expiry of the one before, what is read is what was accepted, and
+// an expired lease can be taken again.
+func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
+	t := &tenure{acts: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1)}
+	t.sort(f.state, r)
+	if t.breach = t.shown(f.state); t.breach != nil {
+		return t
+	}
+	var holder *term
+	for period := 1; period <= s.periods() && t.breach == nil && !t.doubt; period++ {
+		p := &t.periods[period]
+		if len(p.terms) == 0 {
+			break
+		}
+		t.breach = s.rulePeriod(t, p, holder)
+		if p.won != nil {
+			holder = p.won
+		}
+	}
+	return t
+}
+
+// sort puts every request into the period that it was made in: that of the last
+// write of its contender.
+func (t *tenure) sort(state startState, r *runner.Round) {
+	period, contender := 1, runner.Own
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		if x.Contender != contender {
+			contender, period = x.Contender, 1
+		}
+		a, ok := state.actOf(x)
+		if !ok {
+			continue
+		}
+		body := bodyOf(&x.Op.Value)
+		if x.Op.Kind == targets.Write {
+			period = min(max(body.Period, 1), len(t.periods)-1)
+		}
+		t.periods[period].terms = append(t.periods[period].terms, term{a, body, x.Reply.Granted})
+	}
+}
+
+// shown looks at what reads show: a lease that a refused contender holds, or one
+// that came back other than it was written.
+func (t *tenure) shown(state startState) *breach {
+	for i := range t.acts {
+		read := &t.acts[i]
+		if b := state.changed(t.acts, read); b != nil {
+			return b
+		}
+		if read.kind == sawNew {
+			if b := notWritten(t.acts, read); b != nil {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// rulePeriod rules one contest; holder is the one before, nil: there was none.
+func (s *Lease) rulePeriod(t *tenure, p *leasePeriod, holder *term) *breach {
+	if b := s.secondHolder(t, p); b != nil || t.doubt {
+		return b
+	}
+	acts := t.contest(p, holder)
+	fresh, age := withoutOld(acts)
+	check := func(acts []act) (sweepTime, *breach) {
+		if holder == nil {
+			return sweepTime{}, checkRound(acts)
+		}
+		return checkTakeover(acts, holder.call+s.Term)
+	}
+	_, b := check(acts)
+	if b != nil && len(fresh) < len(acts) {
+		if _, without := check(fresh); without == nil {
+			t.stale, t.staleAge, b = true, max(t.staleAge, age), nil
+		}
+	}
+	if b != nil && b.b == nil && holder != nil {
+		b = &breach{b.kind, &holder.act, b.a}
+	}
+	if b == nil && holder != nil {
+		b = s.ghost(p, holder)
+	}
+	return b
+}
+
+// secondHolder finds the holder of the period, and one that took the lease while its
+// term ran.
+func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *breach {
+	for i := range p.terms {
+		x := &p.terms[i]
+		switch {
+		case x.kind == uncertain:
+			// Who holds it from here on is not known.
+			t.doubt = true
+		case x.kind == wrote && (p.won == nil || x.call < p.won.call):
+			p.won = x
+		}
+	}
+	if p.won == nil {
+		return nil
+	}
+	for i := range p.terms {
+		x := &p.terms[i]
+		if x.kind == wrote {
+			t.won++
+		}
+		if x.call > p.won.ret && (x.kind == wrote || x.kind == refused) {
+			t.tried++
+		}
+		switch {
+		case x.kind != wrote || x == p.won:
+		case x.call <= p.won.ret:
+			return &breach{"several-winners", &p.won.act, &x.act}
+		case x.ret < p.won.call+s.Term:
+			return &breach{"early-takeover", &p.won.act, &x.act}
+		default:
+			// It came so late that the term may have been over.
+			t.doubt = true
+		}
+	}
+	return nil
+}
+
+// contest gives the requests that decide who holds the lease next. Of the record of
+// the holder before, reads show the old state. A read that shows no lease, and whose
+// contender was refused right after, was stale.
+func (t *tenure) contest(p *leasePeriod, holder *term) []act {
+	var acts []act
+	for i := range p.terms {
+		a := p.terms[i].act
+		switch {
+		case holder != nil && a.kind == sawOld:
+			a.kind = sawNothing
+		case holder != nil && a.kind == sawNew && a.token == holder.token:
+			a.kind = sawOld
+		}
+		acts = append(acts, a)
+	}
+	return acts
+}
+
+// withoutOld leaves out the reads of an old state, or of none, that were called when
+// somebody had been accepted, and gives the greatest age.
+func withoutOld(acts []act) (fresh []act, age time.Duration) {
+	accepted := forever
+	for i := range acts {
+		if acts[i].kind == wrote {
+			accepted = min(accepted, acts[i].ret)
+		}
+	}
+	for i := range acts {
+		a := &acts[i]
+		if (a.kind == sawOld || a.kind == sawNothing) && a.call > accepted {
+			age = max(age, a.call-accepted)
+			continue
+		}
+		fresh = append(fresh, *a)
+	}
+	return fresh, age
+}
+
+// ghost finds a create that was refused beyond the tolerance after the lease had
+// expired, when nobody had taken it.
+func (s *Lease) ghost(p *leasePeriod, holder *term) *breach {
+	expired := holder.ret + max(s.Term, holder.granted)
+	for i := range p.terms {
+		x := &p.terms[i]
+		free := p.won == nil || x.ret < p.won.call
+		if x.kind == refused && free && x.call > expired+s.Tolerance {
+			return &breach{"ghost", &holder.act, &x.act}
+		}
+	}
+	return nil
+}
