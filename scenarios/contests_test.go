@@ -41,8 +41,8 @@ func wantViolated(t *testing.T, got judged, kind string) {
 		t.Errorf("%s in %d of %d rounds by %v (%v), want %s in all", v.Status, v.ViolatedRounds, got.summary.Rounds, kindsOf(v), v.Reasons, kind)
 	}
 	for _, violation := range v.Violations {
-		if len(violation.Witness) == 0 || violation.Detail == "" {
-			t.Errorf("%s has no witness, or no words: %+v", violation.Kind, violation)
+		if len(violation.Witness) != 2 && !strings.Contains(violation.Detail, "one request shows it") {
+			t.Errorf("%s has a witness of %d requests, and does not say why: %+v", violation.Kind, len(violation.Witness), violation)
 		}
 	}
 }
@@ -234,6 +234,118 @@ func TestLeaseByTTL(t *testing.T) {
 	})
 }
 
+// What a lease by time to live is on stores that are wrong: of those that are, each
+// is violated for what it is; where nobody can tell, it is inconclusive.
+func TestLeaseByTTLOnWrongStores(t *testing.T) {
+	for fault, kinds := range map[string][]string{
+		"loser-stored":      {"refused-but-applied"},
+		"lost-write":        {"early-takeover"},
+		"version-jump":      {"wrong-version"},
+		"early-expiry":      {"early-takeover"},
+		"two-winners":       {"several-winners"},
+		"no-winner":         {"no-winner"},
+		"gap":               {"several-winners"},
+		"condition-ignored": {"second-create-accepted", "stale-write-accepted"},
+		"foreign-writer":    nil,
+		"stale-read":        nil,
+		"error-after":       nil,
+		"reply-dropped":     nil,
+		"unmapped":          nil,
+	} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second })
+				got := race(t, s, "sim:?latency=20ms&sweep=0s&fault="+fault, nil)
+				v := got.Verdict
+				if kinds == nil {
+					if v.Status != scenarios.Inconclusive || len(v.Reasons) == 0 {
+						t.Errorf("%s by %v: %v", v.Status, kindsOf(v), v.Reasons)
+					}
+					return
+				}
+				if v.Status != scenarios.Violated {
+					t.Fatalf("%s: %v", v.Status, v.Reasons)
+				}
+				for kind := range kindsOf(v) {
+					if !slices.Contains(kinds, kind) {
+						t.Errorf("violated by %s, want one of %q", kind, kinds)
+					}
+				}
+				for _, violation := range v.Violations {
+					if len(violation.Witness) != 2 && !strings.Contains(violation.Detail, "one request shows it") {
+						t.Errorf("a witness of one request, and no reason: %+v", violation)
+					}
+				}
+			})
+		})
+	}
+}
+
+// shortlived ends a lease after a share of its term.
+type shortlived struct {
+	targets.Session
+	share float64
+}
+
+func (s shortlived) Do(ctx context.Context, op targets.Op) targets.Reply {
+	reply := s.Session.Do(ctx, op)
+	if reply.Outcome == targets.OK && op.TTL > 0 {
+		time.AfterFunc(time.Duration(s.share*float64(op.TTL)), func() {
+			s.Session.Do(context.Background(), targets.Op{Kind: targets.Delete, Key: op.Key, Home: op.Home})
+		})
+	}
+	return reply
+}
+
+// takesOver is GETSET: the refused contender's record is stored.
+type takesOver struct{ targets.Session }
+
+func (s takesOver) Do(ctx context.Context, op targets.Op) targets.Reply {
+	reply := s.Session.Do(ctx, op)
+	if reply.Outcome == targets.Conflict && op.If.Guard == targets.IfAbsent && op.TTL > 0 {
+		op.If = targets.Condition{}
+		s.Session.Do(ctx, op)
+	}
+	return reply
+}
+
+// A lease that lives a part of its term is taken early by whoever tries inside it;
+// one that a refused contender's token stands in is no lease.
+func TestLeaseByTTLThatDoesNotLast(t *testing.T) {
+	for _, share := range []float64{0.01, 0.33, 0.5, 0.7} {
+		synctest.Test(t, func(t *testing.T) {
+			s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 4*time.Second })
+			got := raceOn(t, s, "sim:?latency=5ms&sweep=0s", func(s targets.Session) targets.Session { return shortlived{s, share} }, nil)
+			if v := got.Verdict; v.Status != scenarios.Violated || kindsOf(v)["early-takeover"] == 0 {
+				t.Errorf("living %v of its term: %s by %v: %v", share, v.Status, kindsOf(v), v.Reasons)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 4*time.Second })
+		wantViolated(t, raceOn(t, s, "sim:?latency=20ms&sweep=0s", func(s targets.Session) targets.Session { return takesOver{s} }, nil), "refused-but-applied")
+	})
+}
+
+// What was not tried is not claimed.
+func TestLeaseClaimsWhatWasTried(t *testing.T) {
+	for _, c := range []struct {
+		change  func(*scenarios.Lease)
+		claimed bool
+	}{
+		{func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second }, true},
+		{func(s *scenarios.Lease) {}, false}, // one period: no former holder
+		{func(s *scenarios.Lease) { s.Periods, s.Term = 4, time.Second }, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := race(t, lease(c.change), "sim:?latency=40ms&sweep=0s", nil)
+			if untested := strings.Contains(got.Verdict.Property, "not tested"); untested == c.claimed {
+				t.Errorf("property %q", got.Verdict.Property)
+			}
+		})
+	}
+}
+
 // reopens lets a second create in while the first holds the key.
 type reopens struct{ targets.Session }
 
@@ -300,15 +412,89 @@ func TestDuplicateEventTellsTheBranches(t *testing.T) {
 }
 
 // A duplicate that comes when all is over reads a clean page and clears the marker,
-// whatever its own flag says: without the forced conflict that is seen too.
+// whatever its own flag says: nobody has lost, and the violation does not say so.
 func TestDuplicateEventThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scenarios.NewDuplicateEvent()
 		s.ForceConflict = false
 		_ = s.Offsets.Set("5s")
 		got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 2 })
-		wantViolated(t, got, "marker-deleted")
+		wantViolated(t, got, "late-delivery-cleared")
 	})
+}
+
+// The atomic claim is named as untested where nobody contended for the marker.
+func TestDuplicateEventTellsThatTheClaimWasNotContendedFor(t *testing.T) {
+	for claim, untested := range map[string]bool{"atomic": true, "check-then-set": false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := scenarios.NewDuplicateEvent()
+			s.Claim = claim
+			got := race(t, s, "sim:?latency=40ms", func(p *runner.Plan) { p.Contenders = 2 })
+			if told := strings.Contains(got.Verdict.Property, "was not contended for"); got.Verdict.Status != scenarios.Held || told != untested {
+				t.Errorf("claim %s: %s, %q", claim, got.Verdict.Status, got.Verdict.Property)
+			}
+		})
+	}
+}
+
+// cutsKeys keeps so many characters of a key.
+type cutsKeys struct {
+	targets.Session
+	length int
+}
+
+func (c cutsKeys) Do(ctx context.Context, op targets.Op) targets.Reply {
+	op.Key = op.Key[:min(len(op.Key), c.length)]
+	return c.Session.Do(ctx, op)
+}
+
+// alters shows other bodies than were written.
+type alters struct {
+	targets.Session
+	change func(*targets.Reply)
+}
+
+func (a alters) Do(ctx context.Context, op targets.Op) targets.Reply {
+	r := a.Session.Do(ctx, op)
+	if op.Kind == targets.Read && r.Outcome == targets.OK && r.Record.Version > 0 {
+		a.change(&r)
+	}
+	return r
+}
+
+// What a key holds must be what was written to it: another round's record, our own
+// cut short or another body is the store's doing, and nobody else's.
+func TestValueIsWhatTheKeyHolds(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrap func(targets.Session) targets.Session
+		kind string
+		from int // the first round that it shows in
+	}{
+		"keys are cut short": {func(s targets.Session) targets.Session { return cutsKeys{s, len("contend-01TEST-r")} }, "misplaced-record", 2},
+		"another body": {func(s targets.Session) targets.Session {
+			return alters{s, func(r *targets.Reply) { r.Record.Body = json.RawMessage(`"other"`) }}
+		}, "changed-value", 1},
+		"no body": {func(s targets.Session) targets.Session {
+			return alters{s, func(r *targets.Reply) { r.Record.Body = nil }}
+		}, "changed-value", 1},
+		"our record cut short": {func(s targets.Session) targets.Session {
+			return alters{s, func(r *targets.Reply) { r.Stored, r.Record = `{"token":"`+r.Record.Token+`","ver`, targets.Record{} }}
+		}, "changed-value", 1},
+	} {
+		for _, s := range []scenarios.Contest{scenarios.FailIfExists{}, scenarios.NewCounter()} {
+			if name == "keys are cut short" && s.Info().Guard != targets.IfAbsent {
+				continue // its seeds would be of all rounds
+			}
+			t.Run(s.Info().Name+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					got := raceOn(t, s, "sim:?latency=40ms", c.wrap, func(p *runner.Plan) { p.SkipControls = true })
+					if v := got.Verdict; v.Status != scenarios.Violated || v.ViolatedRounds != got.summary.Rounds-c.from+1 || len(kindsOf(v)) != 1 || kindsOf(v)[c.kind] == 0 {
+						t.Errorf("%s in %d of %d rounds by %v: %v", v.Status, v.ViolatedRounds, got.summary.Rounds, kindsOf(v), v.Reasons)
+					}
+				})
+			})
+		}
+	}
 }
 
 // The price of the guard is counted, not estimated.

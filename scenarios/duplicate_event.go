@@ -84,7 +84,9 @@ func (s *DuplicateEvent) Info() Info {
 condition of the version, claims the marker and comments once; refused, it waits and reads again; a clean page clears the marker.
 Must hold: the marker stays the winner's; a third delivery while it is there is silent; after a clean save, a new incident speaks.
 Inconclusive means that no delivery lost the page's version to another, or that the later ones did not come about.
-Only a flag that outlives the attempts and not the run (--saw-violation run) holds; an atomic claim changes none of it.`,
+Only a flag that outlives the attempts and not the run (--saw-violation run) holds; an atomic claim changes none of it.
+Even that has a hole: a delivery that comes when the page is repaired (--force-conflict=false --offset 400ms) sees no
+violation, calls the page clean, and clears the marker: violated.`,
 		Property: "the marker that the winner claimed is there until a clean save clears it, and silences just the incident it is for",
 		Guard:    targets.IfVersion,
 	}
@@ -427,6 +429,7 @@ type eventful struct {
 	violation *Violation
 	branches  []DeliveryBranch
 	forced    bool // a duplicate was refused at the page
+	claims    bool // two claimed the marker at once
 	later     bool // the later deliveries came about
 	doubtful  bool
 }
@@ -450,10 +453,44 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 	for _, d := range duplicates {
 		k.forced = k.forced || d.refused != nil
 	}
+	k.claims = claimsMet(r)
 	if !k.doubtful {
 		k.violation = eventViolation(f.Round, duplicates, third, save, fourth)
 	}
 	return f
+}
+
+// claimsMet tells whether two deliveries claimed the marker at the same time.
+func claimsMet(r *runner.Round) bool {
+	var claims []*runner.Exchange
+	for i := range r.Ops {
+		x := &r.Ops[i]
+		if x.Op.Key != r.Key+markerSuffix || x.Op.Kind != targets.Write {
+			continue
+		}
+		for _, other := range claims {
+			if other.Contender != x.Contender && other.Call <= x.Return && x.Call <= other.Return {
+				return true
+			}
+		}
+		claims = append(claims, x)
+	}
+	return false
+}
+
+// claims tells what held means by what was tried: all but one lose at the page, so
+// that the marker is seldom claimed by two.
+func (s *DuplicateEvent) claims(findings []*Finding, _ int) string {
+	property := s.Info().Property
+	for _, f := range findings {
+		if f.own.(*eventful).claims {
+			return property
+		}
+	}
+	if s.Claim == claimAtomic && s.Saw != sawNone {
+		property += "; the claim itself was not contended for, so whether it is atomic was not tested (contend fail-if-exists tests that)"
+	}
+	return property
 }
 
 // roleOf tells a duplicate by whether it won, for the table of branches.
@@ -482,10 +519,15 @@ func eventViolation(round int, duplicates []*delivery, third, save, fourth *deli
 	}
 	if winner != nil {
 		for _, d := range duplicates {
-			if d != winner && d.cleared != nil && d.cleared.Call > winner.claimed.Return {
-				return eventWitness(round, "marker-deleted", "a duplicate that had lost cleared the marker that the winner had claimed",
-					winner, "claim the marker", winner.claimed, d, "clear the marker", d.cleared)
+			if d == winner || d.cleared == nil || d.cleared.Call <= winner.claimed.Return {
+				continue
 			}
+			kind, detail := "marker-deleted", "a duplicate that had lost cleared the marker that the winner had claimed"
+			if d.refused == nil {
+				kind, detail = "late-delivery-cleared", "a duplicate that came when the page had been repaired took it for clean, and cleared the marker "+
+					"of the incident: nobody had lost, and no flag of its own run can know"
+			}
+			return eventWitness(round, kind, detail, winner, "claim the marker", winner.claimed, d, "clear the marker", d.cleared)
 		}
 		if third != nil && third.comment != nil {
 			return eventWitness(round, "spoke-again", "the same incident was commented on once more, while the marker should have been there",

@@ -227,9 +227,9 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	t := ghostTally{why: make(map[reason]int)}
 	readings := j.readings()
 	write := 0
-	lost := forgotten(readings)
+	lost, prolongs := forgotten(readings), prolonged(readings)
 	for i := range readings {
-		t.add(&readings[i], lost)
+		t.add(&readings[i], lost, prolongs)
 	}
 	for _, g := range j.ghosts {
 		if g.Arm == WriteArm {
@@ -262,7 +262,26 @@ func forgotten(readings []ghostReading) bool {
 	return false
 }
 
-func (t *ghostTally) add(r *ghostReading, lost bool) {
+// prolonged tells whether only keys block that were asked before their expiry too:
+// then it is the refused creates that keep them.
+func prolonged(readings []ghostReading) bool {
+	early, free := false, false
+	for i := range readings {
+		r := &readings[i]
+		fate, _ := r.fateOf()
+		switch {
+		case r.Arm == EarlyArm:
+			early = early || fate == ghostViolated
+		case fate == ghostViolated && r.Arm != TwinArm:
+			return false
+		case r.Arm == WriteArm:
+			free = free || fate == ghostKnown
+		}
+	}
+	return early && free
+}
+
+func (t *ghostTally) add(r *ghostReading, lost, prolongs bool) {
 	if r.Arm == TwinArm {
 		return
 	}
@@ -272,7 +291,12 @@ func (t *ghostTally) add(r *ghostReading, lost bool) {
 	}
 	switch fate {
 	case ghostViolated:
-		t.violations = append(t.violations, r.ghost())
+		v := r.ghost()
+		if prolongs {
+			v.Kind = "refusal-prolongs"
+			v.Detail = "refused creates prolong the life of the key: " + v.Detail + "; keys that nobody had asked before their expiry were free in time"
+		}
+		t.violations = append(t.violations, v)
 	case ghostEarly:
 		t.violations = append(t.violations, r.goneEarly())
 	}
@@ -370,6 +394,11 @@ func (j *GhostJudge) ownControls(readings []ghostReading) []Control {
 			judge(&live, r.BlockedLive || r.FirstFree != nil || r.LastBlocked != nil, r.BlockedLive || isEarly(r.Ghost),
 				"a key was not seen to block before it expired, so a ghost might not be seen either")
 		case TwinArm:
+			if r.FirstFree != nil && len(twin.violations) == 0 {
+				twin.violations = append(twin.violations, Violation{Kind: "second-create-accepted", Control: "twin", Key: r.Key,
+					Detail:  "a second create was accepted on a key that has no TTL: keys are lost, or given a TTL of their own, or creates are not guarded",
+					Witness: []Witness{r.witness("create without a TTL", r.Created), r.witness("create if absent", r.FirstFree)}})
+			}
 			judge(&twin, r.FirstFree != nil || r.LastBlocked != nil, r.LastBlocked != nil && r.FirstFree == nil,
 				"a key without a TTL did not block, so a ghost might not be seen either: the store loses keys, or gives them a TTL of its own")
 		}

@@ -173,6 +173,67 @@ func TestNoGhosts(t *testing.T) {
 	})
 }
 
+// A control is a history too: a second create that is accepted on a key without a
+// TTL breaks a rule.
+func TestSecondCreateOfAKeyWithoutTTL(t *testing.T) {
+	c := ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: func(s targets.Session) targets.Session { return forgetful{s} }}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		v := w.Verdict
+		if v.Status != scenarios.Violated || v.Violations[0].Kind != "second-create-accepted" || v.Violations[0].Control != "twin" || len(v.Violations[0].Witness) != 2 {
+			t.Errorf("verdict %+v", v)
+		}
+	})
+}
+
+// renewing writes the holder's record again where it has refused a create with a TTL.
+type renewing struct {
+	targets.Session
+	ttl func(asked time.Duration) time.Duration
+}
+
+func (r renewing) Do(ctx context.Context, op targets.Op) targets.Reply {
+	reply := r.Session.Do(ctx, op)
+	if reply.Outcome == targets.Conflict && op.If.Guard == targets.IfAbsent && op.TTL > 0 {
+		held := r.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Home: op.Home})
+		if held.Outcome == targets.OK {
+			r.Session.Do(ctx, targets.Op{Kind: targets.Write, Key: op.Key, Home: op.Home, Value: held.Record, TTL: r.ttl(op.TTL)})
+		}
+	}
+	return reply
+}
+
+// refusalsThatPersist are stores in which a refused create changes the life of the
+// key: it begins anew, is taken away, or is made twice as long.
+var refusalsThatPersist = map[string]func(time.Duration) time.Duration{
+	"renews the time to live":  func(asked time.Duration) time.Duration { return asked },
+	"removes the time to live": func(time.Duration) time.Duration { return 0 },
+	"doubles the time to live": func(asked time.Duration) time.Duration { return 2 * asked },
+}
+
+func TestRefusedCreatesThatProlong(t *testing.T) {
+	for name, ttl := range refusalsThatPersist {
+		t.Run(name, func(t *testing.T) {
+			c := ghostCase{url: "sim:?sweep=0s&latency=5ms", options: func(s *scenarios.TTLGhost) { s.TTL = 4 * time.Second },
+				wrap: func(s targets.Session) targets.Session { return renewing{s, ttl} }}
+			c.inBubble(t, func(t *testing.T, w watched) {
+				if w.Verdict.Status != scenarios.Violated {
+					t.Fatalf("verdict %+v", w.Verdict)
+				}
+				for _, v := range w.Verdict.Violations {
+					if v.Kind != "refusal-prolongs" || len(v.Witness) != 2 || !strings.Contains(v.Detail, "refused creates prolong the life of the key") {
+						t.Errorf("violation %+v", v)
+					}
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 4*time.Second })
+				got := raceOn(t, s, "sim:?latency=40ms&sweep=0s", func(s targets.Session) targets.Session { return renewing{s, ttl} }, nil)
+				wantViolated(t, got, "ghost")
+			})
+		})
+	}
+}
+
 // What the verdict rests on is left out in turn.
 func TestGhostsInconclusive(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -188,8 +249,6 @@ func TestGhostsInconclusive(t *testing.T) {
 		"budget":      {ghostCase{url: "sim:?sweep=1h&latency=5ms", plan: func(p *runner.WatchPlan) { p.Budget = 150 }}, "the budget of 150 requests was spent"},
 		"silent": {ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: fading()},
 			"the target served none of the last"},
-		"a blind twin": {ghostCase{url: "sim:?sweep=0s&latency=5ms", wrap: func(s targets.Session) targets.Session { return forgetful{s} }},
-			"control twin: a key without a TTL did not block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.inBubble(t, func(t *testing.T, w watched) {

@@ -39,8 +39,9 @@ func (*TTLGhost) Info() Info {
 		Name:    "ttl-ghost",
 		Summary: "keys with a TTL: how long after expiry do they still block create-if-absent, and does a read still show them",
 		Help: `Watched: keys created with a TTL, asked about again and again after their expiry: one arm by create-if-absent, one by
-reads, one a single time each at a random age, since asking may itself sweep; and a few before their expiry.
-Must hold: an expired key stops blocking create-if-absent within --tolerance of its expiry, and no key goes early.
+reads, one a single time each at a random age, since asking may itself sweep; and a few before their expiry too.
+Must hold: an expired key stops blocking create-if-absent within --tolerance of its expiry, no key goes early, and a
+create that is refused before the expiry does not prolong the life of the key.
 Inconclusive means that no key was seen to block longer, but not enough were seen to be free in time: the watch was
 too short, requests stayed unanswered, or our clock was set.`,
 		Property: "an expired key stops blocking create-if-absent within the tolerance of its expiry, and no sooner than it expires",
@@ -108,7 +109,7 @@ const (
 	WriteArm = "write" // creates, on the schedule, until one is accepted
 	ReadArm  = "read"  // reads, on the schedule, until it is missing; then creates
 	OnceArm  = "once"  // one create, at a random age
-	EarlyArm = "early" // creates before the expiry, and one after
+	EarlyArm = "early" // creates before the expiry, and on the schedule until one is accepted
 	TwinArm  = "twin"  // a key without a TTL, asked as if it had expired: it must be seen to block
 )
 
@@ -223,7 +224,6 @@ func blocked(g *runner.Ghost, s *runner.Sighting, behind bool) {
 func ages(g *runner.Ghost) []time.Duration {
 	t := g.Terms
 	random := rand.New(rand.NewPCG(t.Seed, 2))
-	tolerable := time.Duration(toleranceShare * float64(t.Tolerance))
 	switch g.Arm {
 	case OnceArm:
 		// One stratum a key, on a logarithmic scale, so that young and old ages are met alike.
@@ -238,15 +238,21 @@ func ages(g *runner.Ghost) []time.Duration {
 		if last := all[len(all)-1]; last < -justBefore {
 			all = append(all, -justBefore)
 		}
-		return append(all, tolerable)
+		return append(all, probeAges(t, random)...)
 	case TwinArm:
 		return []time.Duration{time.Duration(twinShare * float64(t.Tolerance))}
-	}
-	var all []time.Duration
-	if g.Arm == ReadArm {
+	case ReadArm:
 		// At once: what it shows of the expiry as granted.
-		all = append(all, -t.TTL)
+		return append([]time.Duration{-t.TTL}, probeAges(t, random)...)
 	}
+	return probeAges(t, random)
+}
+
+// probeAges gives the ages at which a key is asked until the watch ends, at growing
+// distances.
+func probeAges(t runner.GhostTerms, random *rand.Rand) []time.Duration {
+	tolerable := time.Duration(toleranceShare * float64(t.Tolerance))
+	var all []time.Duration
 	gap := float64(t.First)
 	for age := time.Duration(0); ; gap = min(gap*t.Factor, float64(t.Cap)) {
 		age += max(1, time.Duration(gap*(1+jitter*(2*random.Float64()-1))))
