@@ -88,6 +88,9 @@ func (l *contestLaunch) front() report.Front {
 func (l *contestLaunch) close() { l.target.Close() }
 
 func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+	if l.plan.Rounds > 0 && l.plan.Rounds < l.minContended && !l.front().Unguarded() {
+		fmt.Fprintf(c.err, "contend: %s\n", l.cannotHold())
+	}
 	warnOfDuration(c.err, l.plan.Limits, l.plan.Cost(l.target.Describe()).Total())
 	run, err := runner.Open(ctx, l.target, l.plan)
 	if err != nil {
@@ -104,6 +107,11 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 		r.Interrupted, r.Cut = false, fmt.Sprintf("the time was up after %d rounds", r.Rounds)
 	}
 	return r, err
+}
+
+// cannotHold says that too few rounds are asked for.
+func (l *contestLaunch) cannotHold() string {
+	return fmt.Sprintf("--rounds %d is below --min-contended %d: the verdict cannot be held", l.plan.Rounds, l.minContended)
 }
 
 // warnOfDuration tells when a target's limits make a run long.
@@ -139,6 +147,7 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	progress := (*report.Progress)(nil)
 	if !with.silent {
 		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
+		progress.Counted = maker.Counted
 		observers = append(observers, progress)
 	}
 	told := make(chan struct{})
@@ -191,8 +200,11 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 		line("rounds", "as many as fit in %s", p.Duration)
 		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
 	} else {
-		line("rounds", "%d", p.Rounds)
-		line("requests", "%d: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, cost.WarmUp, cost.Controls,
+		line("rounds", "%d that count; at most %d are raced", p.Rounds, max(p.Rounds, p.MaxRounds))
+		if p.Rounds < l.minContended && !l.front().Unguarded() {
+			line("verdict", "%s", l.cannotHold())
+		}
+		line("requests", "%d where all of the first %d count: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, p.Rounds, cost.WarmUp, cost.Controls,
 			p.Rounds, cost.EachRound, cost.Late, cost.Clean)
 		line("keys", "%d, all beginning with %s%s-", cost.Keys, p.Prefix, p.Run)
 	}

@@ -56,6 +56,7 @@ type contestFlags struct {
 	contenders    int
 	several       []int // --contenders, where it has more than one number
 	rounds        int
+	maxRounds     int
 	duration      time.Duration
 	release       string
 	stagger       time.Duration
@@ -70,6 +71,7 @@ type contestFlags struct {
 
 const (
 	leastLate     = time.Second
+	goingOn       = 10 // times --rounds are raced at most
 	defaultTarget = "sim:"
 	defaultPrefix = "contend-"
 )
@@ -81,22 +83,43 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 		f.contenders = 12
 	}
 	fs.VarP((*crowd)(f), "contenders", "n", "how many are let go at once; several numbers, as 2,4,8, make a run each")
-	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds, each on a fresh key")
+	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds that count, each on a fresh key; the run goes on until so many do")
+	fs.IntVar(&f.maxRounds, "max-rounds", 0, "rounds raced at most (default: 10 times --rounds; --rounds where the target documents a quota)")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
 	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
 	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
 	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
-	fs.IntVar(&f.minContended, "min-contended", 1, "contended rounds that held needs, beside half of all")
+	fs.IntVar(&f.minContended, "min-contended", scenarios.DefaultMinContended, "counted rounds that held needs")
 	usual := scenarios.DefaultThresholds
-	fs.Float64Var(&f.thresholds.InFlight, "min-in-flight", usual.InFlight, "share of the contenders that must be under way at one moment for a round to count")
-	fs.Float64Var(&f.thresholds.WinnerOverlap, "min-winner-overlap", usual.WinnerOverlap, "share of the others that must be sent before the winner's reply")
-	fs.Float64Var(&f.thresholds.GuardContention, "min-guard-contention", usual.GuardContention, "share of the others that must write during the winner's write")
-	fs.Float64Var(&f.thresholds.Troubled, "max-troubled", usual.Troubled, "share of the contenders that may be throttled, invalid, not sent or unsettled")
-	fs.Float64Var(&f.thresholds.Contended, "min-contended-share", usual.Contended, "share of the rounds that must count for held")
+	fs.IntVar(&f.thresholds.Rivals, "min-rivals", 0, "rivals that the winner must have met at the guard for a round to count (default: half of the others, 5 at most)")
+	fs.Float64Var(&f.thresholds.Uncertain, "max-uncertain", usual.Uncertain, "share of a round's contenders that may be throttled, invalid, not sent, or unknown after the read-back")
+	fs.Float64Var(&f.thresholds.UncertainRounds, "max-uncertain-rounds", usual.UncertainRounds, "share of the raced rounds that may be uncertain for held")
+	fs.DurationVar(&f.thresholds.Reach, "max-reach", 0, "count only rounds whose reach is at most this (default: all)")
+	registerRemoved(fs)
 	fs.DurationVar(&f.settle, "settle", 0, "how long a round with an unknown outcome waits before its read-back, and a missing or old state is doubted (default: the timeout)")
 	fs.DurationVar(&f.late, "late", leastLate, "at least so long after the last answer on a key it is read once more")
 	f.registerRest(fs)
+}
+
+// removedFlag is a threshold that there was before: it says by what it was replaced.
+type removedFlag struct{ by string }
+
+// Set refuses every value.
+func (r removedFlag) Set(string) error { return errors.New(r.by) }
+func (removedFlag) String() string     { return "" }
+
+// Type is that of the shares it was.
+func (removedFlag) Type() string { return "float64" }
+
+func registerRemoved(fs *pflag.FlagSet) {
+	const rivals = "is no more: a round counts when its winner met rivals at the guard; use --min-rivals"
+	for name, by := range map[string]string{"min-in-flight": rivals, "min-winner-overlap": rivals, "min-guard-contention": rivals,
+		"min-contended-share": "is no more: the run goes on until --rounds count, and held needs --min-contended of them, by --min-rivals",
+		"max-troubled":        "is no more: use --max-uncertain, and --min-rivals for what counts"} {
+		fs.Var(removedFlag{by}, name, by)
+		_ = fs.MarkHidden(name)
+	}
 }
 
 // crowd is the flag --contenders: a number, or several.
@@ -200,7 +223,8 @@ func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	f.settleGiven = fs.Changed("settle")
 	wrong := refusals{}
 	for _, n := range append([]int{f.contenders}, f.several...) {
-		wrong.refuse(n < 1, "--contenders %d: at least 1 must contend", n)
+		wrong.refuse(n < 2, "--contenders %d: at least 2 must contend, or nobody has a rival", n)
+		wrong.refuse(n >= 2 && f.thresholds.Rivals > n-1, "--min-rivals %d: of %d contenders the winner meets %d at most", f.thresholds.Rivals, n, n-1)
 		wrong.refuse(n > 100_000, "--contenders %d: more than 100000 do not fit one machine", n)
 	}
 	wrong.refuse(f.rounds < 1, "--rounds %d: at least 1 is needed", f.rounds)
@@ -212,7 +236,11 @@ func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	wrong.refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
 	wrong.refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
 	wrong.refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
-	for _, name := range []string{"min-in-flight", "min-winner-overlap", "min-guard-contention", "max-troubled", "min-contended-share"} {
+	wrong.refuse(fs.Changed("min-rivals") && f.thresholds.Rivals < 1, "--min-rivals %d: at least 1 is needed: a winner that met nobody is no contest", f.thresholds.Rivals)
+	wrong.refuse(fs.Changed("max-reach") && f.thresholds.Reach <= 0, "--max-reach %s: must be above 0", f.thresholds.Reach)
+	wrong.refuse(fs.Changed("max-rounds") && f.maxRounds < f.rounds, "--max-rounds %d: must not be below --rounds %d", f.maxRounds, f.rounds)
+	wrong.refuse(fs.Changed("max-rounds") && fs.Changed("duration"), "--max-rounds: goes with --rounds, not with --duration")
+	for _, name := range []string{"max-uncertain", "max-uncertain-rounds"} {
 		share, _ := fs.GetFloat64(name)
 		wrong.refuse(!(share >= 0 && share <= 1), "--%s %v: must be a share from 0 to 1", name, share)
 	}
@@ -280,8 +308,15 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 	if twin != nil {
 		p.Twin = twin
 	}
-	if f.duration > 0 {
+	switch {
+	case f.duration > 0:
 		p.Rounds = 0
+	case f.maxRounds > 0:
+		p.MaxRounds = f.maxRounds
+	case len(d.Limits) > 0:
+		p.MaxRounds = p.Rounds
+	default:
+		p.MaxRounds = goingOn * p.Rounds
 	}
 	if !f.settleGiven {
 		p.Settle = f.timeout
@@ -307,7 +342,7 @@ func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Desc
 		controlRounds = 0
 	}
 	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
-	front.Params.Contenders, front.Params.Rounds, front.Params.Duration = p.Contenders, p.Rounds, p.Duration
+	front.Params.Contenders, front.Params.Rounds, front.Params.MaxRounds, front.Params.Duration = p.Contenders, p.Rounds, p.MaxRounds, p.Duration
 	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, "gate"
 	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
 	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds

@@ -82,13 +82,52 @@ func (r Result) statusText() string {
 	}
 	switch v.Status {
 	case scenarios.Held:
-		return fmt.Sprintf("held: %d of %d rounds contended, none violated; violation rate under %s (%.0f %% confidence)",
+		text := fmt.Sprintf("held: %d of %d rounds count as contended, none violated; violation rate under %s (%.0f %% confidence) of rounds in which every reply was certain",
 			r.Contention.ContendedRounds, r.Rounds, percentUp(v.Bound.AtMost), 100*v.Bound.Confidence)
+		if most := r.Params.Thresholds.Reach; most > 0 {
+			text += fmt.Sprintf(" and the reach at most %s", scenarios.Coarse(most))
+		}
+		if all := v.Bound.UncertainAtMost; all != nil {
+			text += fmt.Sprintf(", under %s with the uncertain %d taken as violated", percentUp(*all), r.Contention.UncertainRounds)
+		}
+		return text + r.weakened()
 	case scenarios.Violated:
 		return r.violatedText()
 	default:
 		return "inconclusive: " + strings.Join(v.Reasons, "; ")
 	}
+}
+
+// weakened names the thresholds that ask for less than usual.
+func (r Result) weakened() string {
+	var all []string
+	need, usual := r.Params.Thresholds, scenarios.DefaultThresholds
+	if need.Rivals > 0 && need.Rivals < scenarios.RivalsNeeded(r.Params.Contenders, 0) {
+		all = append(all, fmt.Sprintf("--min-rivals %d", need.Rivals))
+	}
+	if r.Params.MinContended < scenarios.DefaultMinContended {
+		all = append(all, fmt.Sprintf("--min-contended %d", r.Params.MinContended))
+	}
+	if need.Uncertain > usual.Uncertain {
+		all = append(all, fmt.Sprintf("--max-uncertain %g", need.Uncertain))
+	}
+	if need.UncertainRounds > usual.UncertainRounds {
+		all = append(all, fmt.Sprintf("--max-uncertain-rounds %g", need.UncertainRounds))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " [weaker than usual: " + strings.Join(all, ", ") + "]"
+}
+
+// reachText says what the counted rounds exclude.
+func (r Result) reachText() string {
+	reach := r.Contention.Reach
+	if reach.Reach == nil {
+		return "Reach unknown: fewer than " + fmt.Sprint(reach.AtLeast) + " counted rounds bound how far check and effect were apart"
+	}
+	return fmt.Sprintf("Reach: in %d rounds or more check and effect were at most %s ms apart: a store that always takes longer is excluded, "+
+		"one that sometimes does is bounded by the rate only", reach.AtLeast, milliseconds(reach.Reach))
 }
 
 func (r Result) violatedText() string {
@@ -172,6 +211,9 @@ func (r Result) document() document {
 	}
 	status, rest, _ := strings.Cut(r.verdictText(), ":")
 	d.lead = append(d.lead, strings.Replace(status, string(r.Verdict.Status), strings.ToUpper(string(r.Verdict.Status)), 1)+":"+rest)
+	if r.Verdict.Status == scenarios.Held && r.Detail.Ghosts == nil {
+		d.lead = append(d.lead, r.reachText())
+	}
 	d.lead = append(d.lead, "Property: "+r.Verdict.Property, r.runLine())
 	if r.Detail.Ghosts != nil {
 		d.blocks = append(d.blocks, r.ghostBlocks()...)
@@ -346,20 +388,23 @@ func (r Result) contestBlock() block {
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
 			rows: [][]string{
-				{"contended rounds", fmt.Sprintf("%d of %d", c.ContendedRounds, r.Rounds), "rounds that count as evidence for held"},
-				{"max in flight", inFlight, "requests under way at one moment"},
-				{"overlap", share(c.Overlap), "pairs of contenders under way together"},
+				{"counted rounds", fmt.Sprintf("%d of %d raced", c.ContendedRounds, r.Rounds), "that are evidence for held"},
+				{"uncertain, uncounted", fmt.Sprintf("%d, %d", c.UncertainRounds, r.Rounds-c.ContendedRounds-c.UncertainRounds), "a reply is uncertain; too few rivals"},
+				{"rivals", fmt.Sprintf("%s, of %d needed", count(c.Rivals.P50), c.Rivals.Needed), "others whose write met the winner's at the guard"},
+				{"reach", milliseconds(c.Reach.P50) + " ms", "check and effect were no further apart"},
+				{"max in flight", inFlight, "requests in flight at one moment"},
+				{"overlap", share(c.Overlap), "pairs of contenders in flight together"},
 				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},
-				{"guard contention", share(c.GuardContention), "others' writes under way during the winner's"},
+				{"guard contention", share(c.GuardContention), "others' writes in flight during the winner's"},
 				{"reached the guard", fmt.Sprintf("%d of %d", c.ReachedGuard, c.Of), "contenders whose write the store decided on"},
 				{"release skew", skew, "first to last sent: p50, p99, max (" + sentBy + ")"},
 				{"closest sends", closest, "least time between two writes sent, of all rounds"},
 			}}}
 	if len(c.Uncounted) > 0 {
-		need := r.Params.Thresholds
-		b.text = append(b.text, fmt.Sprintf("Not contended (a round needs %s in flight at once, %s sent before the winner's reply, "+
-			"%s writing during its write, and at most %s in trouble): %s.", percent(need.InFlight), percent(need.WinnerOverlap),
-			percent(need.GuardContention), percent(need.Troubled), scenarios.UncountedText(c.Uncounted)))
+		b.text = append(b.text, fmt.Sprintf("Not counted: %s.", scenarios.UncountedText(c.Uncounted)))
+	}
+	if len(c.Uncertain) > 0 {
+		b.text = append(b.text, fmt.Sprintf("Uncertain: %s.", scenarios.UncountedText(c.Uncertain)))
 	}
 	b.text = append(b.text, r.controlsText())
 	return b
@@ -387,6 +432,13 @@ func (r Result) controlsText() string {
 		controls = []string{"none were made"}
 	}
 	return "Controls: " + strings.Join(controls, ", ") + "."
+}
+
+func count(n *int) string {
+	if n == nil {
+		return dash
+	}
+	return fmt.Sprint(*n)
 }
 
 func share(s *float64) string {
@@ -457,9 +509,6 @@ func (r Result) notes() []string {
 		for _, reason := range r.Verdict.Reasons {
 			notes = append(notes, "Note: "+reason)
 		}
-	}
-	if r.Params.Thresholds != scenarios.DefaultThresholds && r.Detail.Ghosts == nil && r.Detail.Probe == nil {
-		notes = append(notes, "Note: the thresholds of what counts as a contest are not the usual ones")
 	}
 	for _, n := range r.Target.Notes {
 		notes = append(notes, "Note: "+n)

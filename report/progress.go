@@ -23,6 +23,8 @@ type Progress struct {
 	bars     *mpb.Progress
 	bar      *mpb.Bar
 	phase    atomic.Value // string; read by the bar's own goroutine
+	// Counted is how many rounds count so far; nil: all that were raced.
+	Counted func() int
 }
 
 // tellEvery is how often a plain line is written.
@@ -49,20 +51,24 @@ func (p *Progress) Controls(*runner.Controls) { p.phase.Store("rounds") }
 
 // Round tells that a round is done.
 func (p *Progress) Round(r *runner.Round) {
+	counted := r.Number
+	if p.Counted != nil {
+		counted = p.Counted()
+	}
 	if p.bar != nil {
-		done := int64(r.Number)
+		done := int64(counted)
 		if p.rounds == 0 {
 			done = int64(time.Since(p.start) / time.Millisecond)
 		}
 		p.bar.SetCurrent(done)
-		p.phase.Store(fmt.Sprintf("round %d", r.Number))
+		p.phase.Store(fmt.Sprintf("round %d, %d count", r.Number, counted))
 		return
 	}
 	p.tell(func() string {
 		if p.rounds == 0 {
-			return fmt.Sprintf("%d rounds, %s of %s", r.Number, time.Since(p.start).Round(time.Second), p.duration)
+			return fmt.Sprintf("%d rounds raced, %d count, %s of %s", r.Number, counted, time.Since(p.start).Round(time.Second), p.duration)
 		}
-		return fmt.Sprintf("%d of %d rounds after %s", r.Number, p.rounds, time.Since(p.start).Round(time.Second))
+		return fmt.Sprintf("%d rounds raced, %d of %d count, after %s", r.Number, counted, p.rounds, time.Since(p.start).Round(time.Second))
 	})
 }
 

@@ -45,7 +45,8 @@ type Host struct {
 // Params are the flags that every scenario has, as they took effect.
 type Params struct {
 	Contenders    int           `json:"contenders"`
-	Rounds        int           `json:"rounds"`      // 0: until Duration was up
+	Rounds        int           `json:"rounds"`      // that were to count; 0: until Duration was up
+	MaxRounds     int           `json:"max_rounds"`  // raced at most
 	Duration      time.Duration `json:"duration_ns"` // 0: until Rounds were done
 	Timeout       time.Duration `json:"timeout_ns"`
 	Settle        time.Duration `json:"settle_ns"`
@@ -69,6 +70,16 @@ type Params struct {
 
 	// Options are the scenario's own parameters, in its JSON form.
 	Options json.RawMessage `json:"options,omitempty"`
+}
+
+// Unguarded tells whether what is raced has no guard: it is never held.
+func (f Front) Unguarded() bool {
+	contest, ok := scenarios.Find(f.Scenario).(scenarios.Contest)
+	if !ok || f.Params.options(contest) != nil {
+		return false
+	}
+	raced, _ := Raced(contest, f.Params.Unguarded)
+	return raced.Info().Unguarded
 }
 
 // SetOptions notes the scenario's own parameters.
@@ -103,14 +114,14 @@ func LimitsOf(limits []targets.Limit) []Limit {
 
 // Target is a target as a result tells it.
 type Target struct {
-	Kind         string            `json:"kind"`
-	URL          string            `json:"url"`
-	Strategy     map[string]string `json:"strategy"`
-	Simulated    bool              `json:"simulated"`
-	Server       string            `json:"server"`
-	Notes        []string          `json:"notes"`
-	SentBy       string            `json:"sent_by"`
-	CountsWrites bool              `json:"counts_writes"`
+	Kind      string            `json:"kind"`
+	URL       string            `json:"url"`
+	Strategy  map[string]string `json:"strategy"`
+	Simulated bool              `json:"simulated"`
+	Server    string            `json:"server"`
+	Notes     []string          `json:"notes"`
+	SentBy    string            `json:"sent_by"`
+	OneCopy   bool              `json:"one_copy"`
 	// Relayed: something between us and the store asks it for us, and tells when.
 	Relayed bool `json:"relayed"`
 	// UnitsEach is what a request of this run costs of the store's quota, in its
@@ -126,7 +137,7 @@ func TargetOf(d targets.Description) Target {
 		notes = []string{}
 	}
 	return Target{Kind: d.Kind, URL: d.URL, Strategy: d.Strategies, Simulated: d.Simulated, Server: d.Server,
-		Notes: notes, SentBy: d.SentBy, CountsWrites: d.CountsWrites, Relayed: d.Lead > 0, Uncertainty: d.Uncertainty}
+		Notes: notes, SentBy: d.SentBy, OneCopy: d.OneCopy, Relayed: d.Lead > 0, Uncertainty: d.Uncertainty}
 }
 
 // Result is everything that a run tells: format json.
@@ -210,7 +221,7 @@ func NewMaker(front Front) (*Maker, error) {
 	raced, twin := Raced(scenario, front.Params.Unguarded)
 	m.raced = raced
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
-		ControlRounds: front.Params.ControlRounds, CountsWrites: front.Target.CountsWrites, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
+		ControlRounds: front.Params.ControlRounds, OneCopy: front.Target.OneCopy, Contenders: front.Params.Contenders, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
 		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
 	return m, nil
 }
@@ -241,6 +252,9 @@ func (m *Maker) Proceed() bool { return m.proceed }
 
 // Doubtful names the rounds whose ruling waits for a late read.
 func (m *Maker) Doubtful() []int { return m.judge.Doubtful() }
+
+// Counted is how many rounds count so far.
+func (m *Maker) Counted() int { return m.judge.Counted() }
 
 // Undecided names the rounds that another late read may decide.
 func (m *Maker) Undecided() []int { return m.judge.Undecided() }

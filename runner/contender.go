@@ -122,8 +122,20 @@ func Token(key string, contender, attempt int) string {
 // coarse to show it.
 func (e *Exchange) follow(instant time.Duration) {
 	e.Call = max(e.Call, instant+1)
-	e.Sent = max(e.Sent, e.Call)
-	e.Return = max(e.Return, e.Sent)
+	e.Began = max(e.Began, e.Call)
+	e.Sent = max(e.Sent, e.Began)
+	if e.Guard > 0 {
+		e.Guard = max(e.Guard, e.Sent)
+	}
+	e.Return = max(e.Return, e.Sent, e.Guard)
+}
+
+// shift moves the exchange to another clock.
+func (e *Exchange) shift(by time.Duration) {
+	e.Call, e.Began, e.Sent, e.Return = e.Call+by, e.Began+by, e.Sent+by, e.Return+by
+	if e.Guard > 0 {
+		e.Guard += by
+	}
 }
 
 // barriers are the named barriers of one round.

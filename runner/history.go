@@ -14,15 +14,19 @@ import (
 // read-backs, controls.
 const Own = -1
 
-// Exchange is one request with its reply. Call, Return and Sent are on one
-// monotonic clock, since the start of the run.
+// Exchange is one request with its reply. Its times are on one monotonic clock,
+// since the start of the run.
 type Exchange struct {
 	Contender int
 	Op        targets.Op
 	Reply     targets.Reply
 	Call      time.Duration // before Do
 	Return    time.Duration // after Do
-	Sent      time.Duration // last byte handed to the kernel; Call where the driver cannot tell
+	Began     time.Duration // before the first byte was handed to the kernel; Call where the driver cannot tell
+	Sent      time.Duration // last byte of the first round trip handed to the kernel; Call where the driver cannot tell
+	// Guard is when the last byte of the request was handed to the kernel whose guard
+	// decides; 0: there was none, since the op ended before it.
+	Guard time.Duration
 }
 
 type exchangeJSON struct {
@@ -31,21 +35,29 @@ type exchangeJSON struct {
 	Reply     *targets.Reply `json:"reply"`
 	Call      time.Duration  `json:"call_ns"`
 	Return    time.Duration  `json:"return_ns"`
+	Began     *time.Duration `json:"began_ns,omitempty"`
 	Sent      time.Duration  `json:"sent_ns"`
+	Guard     time.Duration  `json:"guard_ns,omitempty"`
 }
 
 // MarshalJSON writes the contend.record/1 form.
 func (e Exchange) MarshalJSON() ([]byte, error) {
-	return json.Marshal(exchangeJSON{e.Contender, e.Op, &e.Reply, e.Call, e.Return, e.Sent})
+	return json.Marshal(exchangeJSON{e.Contender, e.Op, &e.Reply, e.Call, e.Return, &e.Began, e.Sent, e.Guard})
 }
 
-// UnmarshalJSON reads the contend.record/1 form.
+// UnmarshalJSON reads the contend.record/1 form; one without began_ns is of a contend
+// that did not tell the guarded request from the first.
 func (e *Exchange) UnmarshalJSON(b []byte) error {
 	j := exchangeJSON{Reply: &e.Reply}
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	e.Contender, e.Op, e.Call, e.Return, e.Sent = j.Contender, j.Op, j.Call, j.Return, j.Sent
+	e.Contender, e.Op, e.Call, e.Return, e.Sent, e.Guard = j.Contender, j.Op, j.Call, j.Return, j.Sent, j.Guard
+	if e.Began = j.Call; j.Began != nil {
+		e.Began = *j.Began
+	} else if e.Op.Kind == targets.Write {
+		e.Guard = e.Sent
+	}
 	return nil
 }
 

@@ -72,10 +72,23 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 	e.Reply = session.Do(ctx, e.Op)
 	e.Return = time.Since(l.start)
 	cancel()
-	e.Sent = e.Call
-	if !e.Reply.Sent.IsZero() {
-		e.Sent = min(max(e.Reply.Sent.Sub(l.start), e.Call), e.Return)
+	e.Began, e.Sent, e.Guard = l.within(e, e.Reply.Began), l.within(e, e.Reply.Sent), 0
+	switch r := &e.Reply; {
+	case e.Op.Kind != targets.Write || r.ByRead || r.Outcome == targets.NotSent || r.Outcome == targets.Unsupported:
+	case r.Guarded.IsZero():
+		e.Guard = e.Sent
+	default:
+		e.Guard = l.within(e, r.Guarded)
 	}
+}
+
+// within gives an instant that a driver told on the clock of the run, Call where it
+// told none.
+func (l *line) within(e *Exchange, at time.Time) time.Duration {
+	if at.IsZero() {
+		return e.Call
+	}
+	return min(max(at.Sub(l.start), e.Call), e.Return)
 }
 
 // broken tells whether the connection that an exchange was made over may be.

@@ -383,8 +383,12 @@ func (e *Exchange) check() error {
 	if !slices.Contains(targets.Outcomes, e.Reply.Outcome) {
 		return fmt.Errorf("unknown outcome %q", e.Reply.Outcome)
 	}
-	if e.Call < 0 || e.Sent < e.Call || e.Return < e.Sent {
-		return fmt.Errorf("contender %d: the times call %d, sent %d, return %d are not in order", e.Contender, e.Call, e.Sent, e.Return)
+	guard := e.Guard
+	if guard == 0 {
+		guard = e.Sent
+	}
+	if e.Call < 0 || e.Began < e.Call || e.Sent < e.Call || guard < e.Call || e.Return < max(e.Began, e.Sent, guard) {
+		return fmt.Errorf("contender %d: the times call %d, began %d, sent %d, guard %d, return %d are not in order", e.Contender, e.Call, e.Began, e.Sent, e.Guard, e.Return)
 	}
 	return nil
 }

@@ -74,8 +74,9 @@ type Plan struct {
 	Run        string // unique; part of every key and token
 	Prefix     string // what every key begins with
 	Contenders int
-	Rounds     int           // 0: until Duration is up
-	Duration   time.Duration // 0: until Rounds are done
+	Rounds     int           // that are to count; 0: until Duration is up
+	MaxRounds  int           // raced at most, where fewer count; 0: no more than Rounds
+	Duration   time.Duration // 0: until Rounds count
 	Timeout    time.Duration // of one request
 	Settle     time.Duration // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
 	Late       time.Duration // at least so long after the last answer on a key it is read once more
@@ -99,6 +100,8 @@ type Steering interface {
 	// Doubtful names the rounds whose judgement waits for a late read; an
 	// interrupted run reads those first.
 	Doubtful() []int
+	// Counted is how many rounds count so far.
+	Counted() int
 	// Undecided names the rounds whose keys showed a missing or old state, where
 	// another late read may show that the reads were stale, or confirm it.
 	Undecided() []int
@@ -149,7 +152,7 @@ type Runner struct {
 	unserved    int
 	refusal     string // the first of the rounds that were not served
 	twins       int    // begun
-	races       int // begun
+	races       int    // begun
 	summary     Summary
 }
 
@@ -387,7 +390,7 @@ func (r *Runner) race(ctx context.Context) {
 		n := r.summary.Rounds + 1
 		// A target that fell silent is given its three rounds, even past the duration.
 		expired := r.plan.Duration > 0 && time.Since(began) >= r.plan.Duration && r.unserved == 0
-		if r.plan.Rounds > 0 && n > r.plan.Rounds || expired {
+		if r.plan.Rounds > 0 && r.enough() || expired {
 			return
 		}
 		r.races = n
@@ -399,6 +402,18 @@ func (r *Runner) race(ctx context.Context) {
 		r.observer.Round(&round)
 		r.heap.betweenRounds()
 	}
+}
+
+// enough tells whether as many rounds count as are wanted, or no more are to be
+// raced: where none of the first counts, the next ones will not either. What became
+// of the rounds is not looked at.
+func (r *Runner) enough() bool {
+	raced, wanted := r.summary.Rounds, r.plan.Rounds
+	if r.steering == nil || raced < wanted || r.plan.MaxRounds <= wanted {
+		return raced >= wanted
+	}
+	counted := r.steering.Counted()
+	return counted == 0 || counted >= wanted || raced >= r.plan.MaxRounds
 }
 
 // round seeds, releases, settles and reads back. It tells whether the round was

@@ -349,9 +349,10 @@ func TestInterruptReadsDoubtfulRoundsFirst(t *testing.T) {
 // doubting races, and doubts the rounds that it lists.
 type doubting []int
 
-func (doubting) Proceed() bool     { return true }
+func (doubting) Proceed() bool      { return true }
 func (d doubting) Doubtful() []int  { return d }
 func (d doubting) Undecided() []int { return nil }
+func (d doubting) Counted() int     { return 0 }
 
 // The contenders of a relayed target are given one instant, ahead by the lead,
 // at the release and again at each barrier; the runner's own requests none.

@@ -355,7 +355,7 @@ func (w *Watcher) take(a *answer) {
 	}
 	w.count(e)
 	offset := w.offset(g)
-	e.Call, e.Sent, e.Return = e.Call+offset, e.Sent+offset, e.Return+offset
+	e.shift(offset)
 	w.checkClock()
 	w.asking.Observe(g, e)
 	w.enqueue(g, e)

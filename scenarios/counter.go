@@ -216,18 +216,14 @@ func (*Counter) Fates(r *runner.Round) []Fate {
 	return fates
 }
 
-// contested wants two writers that met at the guard.
-func (*Counter) contested(f *Finding, _ *Ruling, _ Terms) reason {
-	if f.Evidence.Untold {
-		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
-	}
+func (*Counter) meet(e *Evidence, all []meeting) { e.ofAll(all) }
+
+// contested wants rivals of the accepted writes at the guard.
+func (*Counter) contested(f *Finding, _ *Ruling, t Terms) reason {
 	if f.own.(*counted).wrote == 0 {
-		return reason{"had no accepted write", "their outcomes tell why"}
+		return reason{"had no accepted write", ""}
 	}
-	if f.own.(*counted).refusals >= 2 || f.Evidence.GuardContention > 0 {
-		return reason{}
-	}
-	return reason{"had fewer than two writers at the guard together", "raise --contenders or --times"}
+	return t.enoughRivals(&f.Evidence)
 }
 
 // CounterPrice is what the guard costs under contention.

@@ -588,13 +588,16 @@ func (*DuplicateEvent) Fates(r *runner.Round) []Fate {
 	return fates
 }
 
+// meet leaves rivals and reach out: the subject is the handler, not the guard.
+func (*DuplicateEvent) meet(*Evidence, []meeting) {}
+
 func (s *DuplicateEvent) contested(f *Finding, _ *Ruling, _ Terms) reason {
 	k := f.own.(*eventful)
 	switch {
 	case !k.forced:
 		return reason{"had no delivery that lost the page's version to another", "leave --force-conflict on"}
 	case !k.later:
-		return reason{"did not come to its later deliveries", "their outcomes tell why"}
+		return reason{"did not come to its later deliveries", ""}
 	default:
 		return reason{}
 	}

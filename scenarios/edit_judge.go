@@ -39,11 +39,14 @@ func (d *document) holds() map[string]bool {
 type edited struct {
 	edits      []edit // by editor and time; of a plain round the acknowledged ones alone
 	plain      bool
-	back, late *document // the read-back, the late read; nil: it told nothing
+	back, late *document // the read-back, the last late read; nil: it told nothing
 	refused    int       // editors that the guard refused, or a transaction aborted
 	still      bool      // a write that may have been applied left the time as it was
-	chain      *breach   // of the versions
-	shown      *breach   // what an editor read on the way
+	chain      *versions // of --guard version
+	// shown is a read that told what must not be: of a refused edit, or of a document
+	// that nobody wrote so.
+	shown *breach
+	seen  map[string]bool // tokens of unknown edits that a read showed: they were applied
 }
 
 // Judge keeps of a round what its ruling needs.
@@ -78,34 +81,61 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 		}
 	}
 	if s.Guard == byVersion {
-		_, k.chain = checkChain(acts)
+		chain := versionsOf(&f, r)
+		k.chain = &chain
 	}
 	byToken := k.byToken()
-	k.shown = shownRefusal(f.state, r.Ops, byToken)
+	for _, all := range [][]runner.Exchange{r.Ops, r.Reads} {
+		for i := range all {
+			if x := &all[i]; x.Op.Kind == targets.Read || x.Reply.ByRead {
+				k.show(f.state, x, byToken)
+			}
+		}
+	}
 	for i := range r.Reads {
 		if d := k.documentOf(f.state, &r.Reads[i], byToken); d != nil {
 			k.back = d
 		}
 	}
-	k.forget(s.account(k))
+	if k.chain == nil {
+		k.forget(s.account(&f, k))
+	} else if r := k.chain.rule(&f); r.quiet() {
+		k.forget(s.account(&f, k))
+	}
 	return f
 }
 
-// shownRefusal finds an editor who read an edit that was told it failed.
-func shownRefusal(state startState, ops []runner.Exchange, byToken map[string]*edit) *breach {
-	for i := range ops {
-		if ops[i].Op.Kind != targets.Read {
+// show looks at what a read showed: an edit that was told it failed, or a document
+// that came back other than it was written. It keeps which unknown edits it showed.
+func (k *edited) show(state startState, x *runner.Exchange, byToken map[string]*edit) {
+	read, ok := state.actOf(x)
+	if !ok {
+		return
+	}
+	c, _ := checklistOf(x.Reply.Record.Body)
+	for _, token := range c.Edits {
+		e := byToken[token]
+		if e == nil {
 			continue
 		}
-		c, _ := checklistOf(ops[i].Reply.Record.Body)
-		for _, token := range c.Edits {
-			if e := byToken[token]; e != nil && !e.possible() {
-				read, _ := state.actOf(&ops[i])
-				return &breach{"refused-but-applied", &e.act, &read}
+		if !e.possible() && k.shown == nil {
+			k.shown = &breach{"refused-but-applied", &e.act, &read}
+		}
+		if e.kind == uncertain {
+			if k.seen == nil {
+				k.seen = make(map[string]bool)
 			}
+			k.seen[token] = true
 		}
 	}
-	return nil
+	if k.shown != nil {
+		return
+	}
+	var writer []act
+	if e := byToken[read.token]; e != nil && e.body != nil {
+		writer = []act{e.act}
+	}
+	k.shown = state.changed(writer, &read)
 }
 
 // documentOf reads the final state; nil: it was not told.
@@ -124,7 +154,7 @@ func (k *edited) documentOf(state startState, x *runner.Exchange, byToken map[st
 	ofRound := func(token string) bool {
 		return byToken[token] != nil || k.plain && strings.HasPrefix(token, state.key+"-c")
 	}
-	d.foreign = !ours || a.token != state.seed && !ofRound(a.token)
+	d.foreign = !ours && a.kind != sawDamaged || a.kind != sawMisplaced && a.kind != sawDamaged && a.token != state.seed && !ofRound(a.token)
 	for _, token := range d.edits {
 		d.foreign = d.foreign || !ofRound(token)
 	}
@@ -148,23 +178,34 @@ func (k *edited) forget(a account) {
 	k.edits = slices.DeleteFunc(k.edits, func(e edit) bool { return e.kind != wrote })
 	for i := range k.edits {
 		k.edits[i].holds = nil
+		if k.edits[i].token != k.back.token {
+			k.edits[i].body = nil
+		}
 	}
 	k.edits = slices.Clip(k.edits)
+	if k.chain != nil {
+		k.chain.forget()
+	}
 }
 
 // readLate takes a late read into account. One that shows what the read-back
 // showed adds nothing but that it was made.
 func (s *LostUpdate) readLate(f *Finding, e *runner.Exchange) {
 	k := f.own.(*edited)
-	d := k.documentOf(f.state, e, k.byToken())
+	byToken := k.byToken()
+	d := k.documentOf(f.state, e, byToken)
 	if d == nil {
 		return
 	}
 	f.readOnce = true
-	d.late, k.late = true, d
-	if k.plain && k.back.token == d.token && k.back.version == d.version && slices.Equal(k.back.edits, d.edits) {
+	d.late = true
+	k.show(f.state, e, byToken)
+	if k.late == nil && k.plain && k.back.token == d.token && k.back.version == d.version && slices.Equal(k.back.edits, d.edits) {
 		k.late = k.back
+		return
 	}
+	k.late = d
+	f.addLate(d.act)
 }
 
 // account is what became of the edits of a round.
@@ -177,7 +218,15 @@ type account struct {
 	applied, unsettled int      // writes that may have been applied: seen, not seen
 	settled            int      // of those seen, the unknown ones
 	stale              bool
+	staleAge           time.Duration
+	undecided          bool // the last read shows such a state still
 	breach             *breach
+}
+
+// doubt notes a read of a document that lacks what was acknowledged.
+func (a *account) doubt(read *document, since time.Duration, undecided bool) {
+	a.stale, a.undecided = true, a.undecided || undecided
+	a.staleAge = max(a.staleAge, read.call-since)
 }
 
 // loss is an acknowledged edit that the final document does not hold.
@@ -188,7 +237,7 @@ type loss struct {
 
 // account compares the edits with the final document: as the late read shows it,
 // else the read-back.
-func (s *LostUpdate) account(k *edited) account {
+func (s *LostUpdate) account(f *Finding, k *edited) account {
 	a := account{final: k.late}
 	if k.late == nil {
 		a.final = k.back
@@ -197,6 +246,7 @@ func (s *LostUpdate) account(k *edited) account {
 		return a
 	}
 	held, byToken := a.final.holds(), k.byToken()
+	confirmed := f.confirmed() != nil && !f.readersLag
 	revised := k.late != nil && k.back != nil
 	var before map[string]bool
 	if revised {
@@ -210,6 +260,10 @@ func (s *LostUpdate) account(k *edited) account {
 			if e.outcome == targets.Unknown {
 				a.settled++
 			}
+		case e.kind == uncertain && k.seen[e.token]:
+			a.applied++
+			a.settled++
+			a.lose(e, byToken, confirmed)
 		case e.kind == uncertain:
 			a.unsettled++
 		case e.kind == wrote:
@@ -218,9 +272,11 @@ func (s *LostUpdate) account(k *edited) account {
 				a.recovered = append(a.recovered, e)
 			}
 			if !held[e.token] && !a.final.foreign {
-				a.lose(e, byToken, k.late != nil)
+				a.lose(e, byToken, confirmed)
 			}
-			a.stale = a.stale || revised && held[e.token] && !before[e.token]
+			if revised && held[e.token] && !before[e.token] {
+				a.doubt(k.back, e.ret, false)
+			}
 		}
 	}
 	for _, token := range a.final.edits {
@@ -228,19 +284,25 @@ func (s *LostUpdate) account(k *edited) account {
 			a.unexpected = append(a.unexpected, token)
 		}
 	}
-	if a.final.kind == sawNothing && k.late == nil || revised && k.late.kind != sawNothing && k.back.kind == sawNothing {
-		a.stale = true
+	if a.final.kind == sawNothing && !confirmed {
+		a.doubt(a.final, 0, true)
+	} else if revised && k.late.kind != sawNothing && k.back.kind == sawNothing {
+		a.doubt(k.back, 0, false)
 	}
-	a.breach = s.breach(k, &a, byToken)
+	a.breach = s.breach(f, k, &a, byToken)
 	return a
 }
 
 // lose notes a lost edit. One over which no other can have been written is
-// believed to be gone only where a late read confirms it.
+// believed to be gone only where late reads confirm it.
 func (a *account) lose(e *edit, byToken map[string]*edit, confirmed bool) {
 	by := a.final.overwriter(e, byToken)
 	if by == nil && !confirmed {
-		a.stale = true
+		answered := e.ret
+		if e.kind == uncertain {
+			answered = e.call
+		}
+		a.doubt(a.final, answered, true)
 		return
 	}
 	a.lost = append(a.lost, loss{e, by})
@@ -266,17 +328,17 @@ func (d *document) overwriter(lost *edit, byToken map[string]*edit) *edit {
 }
 
 // breach finds what an account has that must not be.
-func (s *LostUpdate) breach(k *edited, a *account, byToken map[string]*edit) *breach {
+func (s *LostUpdate) breach(f *Finding, k *edited, a *account, byToken map[string]*edit) *breach {
 	switch {
 	case a.final.foreign:
 		return nil
-	case a.final.kind == sawNothing && k.late != nil:
-		return &breach{"record-vanished", &a.final.act, nil}
+	case a.final.kind == sawNothing && !a.undecided:
+		return pair("record-vanished", f.state.wrote, &a.final.act)
 	case len(a.unexpected) > 0:
 		if e := byToken[a.unexpected[0]]; e != nil {
 			return &breach{"refused-but-applied", &e.act, &a.final.act}
 		}
-		return &breach{"refused-but-applied", &a.final.act, nil}
+		return pair("refused-but-applied", writerIn(byToken, k.back.tokenOrNone()), &a.final.act)
 	case k.shown != nil:
 		return k.shown
 	}
@@ -292,9 +354,24 @@ func (s *LostUpdate) breach(k *edited, a *account, byToken map[string]*edit) *br
 		return b
 	}
 	if s.Guard == byVersion && !a.stale && a.final.version != int64(len(a.final.edits)) {
-		return &breach{"version-jump", &a.final.act, nil}
+		return pair("version-jump", writerIn(byToken, a.final.token), &a.final.act)
 	}
-	return k.chain
+	return nil
+}
+
+func (d *document) tokenOrNone() string {
+	if d == nil {
+		return ""
+	}
+	return d.token
+}
+
+// writerIn gives the edit of that token; nil: there is none.
+func writerIn(byToken map[string]*edit, token string) *act {
+	if e := byToken[token]; e != nil {
+		return &e.act
+	}
+	return nil
 }
 
 // refusedFirst finds an editor that was refused before anybody can have changed
@@ -344,32 +421,35 @@ func editText(kind string) string {
 // Rule says what a finding, with its late read, means.
 func (s *LostUpdate) Rule(f *Finding) Ruling {
 	k := f.own.(*edited)
-	a := s.account(k)
-	r := Ruling{Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: a.final == nil && !f.Unseeded}
+	a := s.account(f, k)
+	r := Ruling{StaleAge: a.staleAge, Undecided: a.undecided, Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: a.final == nil && !f.Unseeded}
 	if k.back != nil && k.back.foreign || k.late != nil && k.late.foreign {
 		return Ruling{Void: true, Winners: r.Winners}
 	}
-	if r.accuse(f.Round, a.breach); r.Violation != nil {
-		r.Violation.Detail = editText(r.Violation.Kind)
+	r.accuse(f.Round, a.breach)
+	if k.chain != nil && r.Violation == nil && !f.Unseeded {
+		chain := k.chain.rule(f)
+		r.Violation, r.Indefinite = chain.Violation, r.Indefinite || chain.Indefinite
+		r.StaleRead, r.StaleAge, r.Undecided = r.StaleRead || chain.StaleRead, max(r.StaleAge, chain.StaleAge), r.Undecided || chain.Undecided
+	}
+	if r.Violation != nil {
+		r.Violation.say(editText(r.Violation.Kind))
 	}
 	return r
 }
 
-// contested wants two editors that met at the guard; where that is a time in whole
-// seconds, within one of them.
-func (s *LostUpdate) contested(f *Finding, r *Ruling, _ Terms) reason {
-	k := f.own.(*edited)
-	switch {
-	case f.Evidence.Untold:
-		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
+func (*LostUpdate) meet(e *Evidence, all []meeting) { e.ofAll(all) }
+
+// contested wants rivals of the accepted edits at the guard; where that is a time in
+// whole seconds, within one of them.
+func (s *LostUpdate) contested(f *Finding, r *Ruling, t Terms) reason {
+	switch k := f.own.(*edited); {
 	case r.Winners == 0:
-		return reason{"had no accepted edit", "their outcomes tell why"}
-	case k.refused < 2 && f.Evidence.GuardContention <= 0:
-		return reason{"had fewer than two editors at the guard together", "raise --contenders"}
+		return reason{"had no accepted edit", ""}
 	case s.Stamps() == time.Second && !k.still:
 		return reason{"had edits so late that the second of their document was over", "lower --stagger and --contenders, or choose a finer --precision"}
 	default:
-		return reason{}
+		return t.enoughRivals(&f.Evidence)
 	}
 }
 
@@ -427,7 +507,7 @@ func (s *LostUpdate) detail(findings []*Finding) Detail {
 		}
 	}
 	for _, f := range findings {
-		a := s.account(f.own.(*edited))
+		a := s.account(f, f.own.(*edited))
 		p.Acknowledged += a.acknowledged
 		for _, l := range a.lost {
 			item := EditedItem{Round: f.Round, Became: "lost", Token: l.edit.token}

@@ -76,7 +76,7 @@ func editRound(guard targets.Guard, back string, writes ...madeUpEdit) *runner.R
 		if !w.still {
 			value.UpdatedAt = at.Add(time.Second)
 		}
-		r.Ops = append(r.Ops, runner.Exchange{Contender: editor, Call: w.call, Sent: w.call, Return: w.ret,
+		r.Ops = append(r.Ops, runner.Exchange{Contender: editor, Call: w.call, Began: w.call, Sent: w.call, Guard: w.call, Return: w.ret,
 			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Home: targets.IfVersion, Value: value,
 				If: targets.Condition{Guard: guard, Counter: value.Version - 1, UpdatedAt: at}},
 			Reply: targets.Reply{Outcome: w.outcome, Attempts: max(1, w.attempts)}})
@@ -144,7 +144,7 @@ func TestRuleOfEdits(t *testing.T) {
 		{"the store seems to have lost it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", noLate, Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
 		{"the read-back was stale", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
 		{"it is lost later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "", Violated, "lost-write", "", "contender 0, late read", [4]int{1, 1, 0, 0}},
-		{"a refused one is there later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "0.1 1.1", Violated, "refused-but-applied", "", "late read", [4]int{1, 0, 0, 1}},
+		{"a refused one is there later on", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", "0.1 1.1", Violated, "refused-but-applied", "", "contender 0, late read", [4]int{1, 0, 0, 1}},
 		{"an unknown one comes over it later on", "none", []madeUpEdit{ok("0.1", ""), ok("1.1", "").as(targets.Unknown)}, "0.1", "1.1", Violated, "lost-update", "", "contender 0, contender 1", [4]int{1, 1, 0, 0}},
 		{"a refused one is in the document", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 1, 0, 1}},
 		{"a throttled one is in the document", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").as(targets.Throttled), no("2.1", "")}, "0.1 1.1", as, Violated, "refused-but-applied", "", "contender 1, late read", [4]int{1, 0, 0, 1}},
@@ -159,7 +159,7 @@ func TestRuleOfEdits(t *testing.T) {
 		{"the document seems to be gone", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "missing", "0.1", Inconclusive, "", "stale", "", [4]int{1, 0, 0, 0}},
 		{"it seems to be gone, and no edit is known to have been made", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", "", Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
 		{"the same without a late read", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", noLate, Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
-		{"it was not read", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read back", "", [4]int{0, 0, 0, 0}},
+		{"it was not read", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read once more at the end", "", [4]int{0, 0, 0, 0}},
 		{"it was read late only", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
 		{"nobody wins", "version", []madeUpEdit{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
 		{"one is refused again, though nobody wrote in between", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
@@ -167,9 +167,9 @@ func TestRuleOfEdits(t *testing.T) {
 		{"all are aborted", "version", []madeUpEdit{no("0.1", "").as(targets.Aborted), no("1.1", "").as(targets.Aborted)}, "", as, Inconclusive, "", "no accepted edit", "", [4]int{0, 0, 0, 0}},
 		{"refused before anybody wrote", "timestamp", []madeUpEdit{ok("0.1", "").at(30, 40), no("1.1", ""), no("2.1", "")}, "0.1", as, Violated, "refused-before-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
 		{"two accepted, one after two attempts", "none", []madeUpEdit{ok("0.1", "").sent(2), ok("1.1", "")}, "1.1", as, Inconclusive, "", "more than once", "", [4]int{2, 1, 0, 0}},
-		{"one meets nobody", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
-		{"one meets nobody, twice", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("1.2", "").at(50, 60)}, "0.1", as, Inconclusive, "", "fewer than two editors at the guard", "", [4]int{1, 0, 0, 0}},
-		{"two are refused after it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("2.1", "").at(50, 60)}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"one meets nobody", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40)}, "0.1", as, Inconclusive, "", "met no other at the guard", "", [4]int{1, 0, 0, 0}},
+		{"one meets nobody, twice", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("1.2", "").at(50, 60)}, "0.1", as, Inconclusive, "", "met no other at the guard", "", [4]int{1, 0, 0, 0}},
+		{"two are refused after it", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(30, 40), no("2.1", "").at(50, 60)}, "0.1", as, Inconclusive, "", "met no other at the guard", "", [4]int{1, 0, 0, 0}},
 		{"a time that the edits have moved on", "timestamp", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "0.1", as, Inconclusive, "", "the second of their document was over", "", [4]int{1, 0, 0, 0}},
 		{"a time that an edit left as it was", "timestamp", []madeUpEdit{ok("0.1", "").leavingTheTime(), no("1.1", ""), no("2.1", "")}, "0.1", as, Held, "", "", "", [4]int{1, 0, 0, 0}},
 	} {
@@ -180,8 +180,11 @@ func TestRuleOfEdits(t *testing.T) {
 			c.late = c.back
 		}
 		if c.late != noLate {
-			read := shown(c.late, time.Second)
-			j.Late(1, &read)
+			for session := range 2 {
+				read := shown(c.late, time.Second)
+				read.Contender = session
+				j.Late(1, &read)
+			}
 		}
 		got := j.Conclude("")
 		v := got.Verdict

@@ -11,14 +11,20 @@ import (
 // Evidence tells of one round whether it was a contest. A figure that has no
 // value (one contender, no winner) is negative.
 type Evidence struct {
-	Contenders      int
+	Contenders int
+	// Rivals are the other contenders whose guarded write met that of the winner; of
+	// a contest with several accepted writes, summed over them.
+	Rivals int
+	// Reach is the greatest time that can have been between the check of the accepted
+	// write and its effect; of several the smallest.
+	Reach           time.Duration
 	MaxInFlight     int
 	Overlap         float64 // share of the pairs that were in flight at one moment
 	WinnerOverlap   float64 // share of the others sent before the winner was acknowledged
-	GuardContention float64 // share of the others that met the guard while the winner's write was under way
+	GuardContention float64 // share of the others that met the guard while the winner's write was in flight
 	ReachedGuard    int     // contenders whose write was answered OK, Conflict or Aborted
 	Skew            time.Duration
-	Closest         time.Duration // shortest gap between two writes; negative: fewer than two
+	Closest         time.Duration // shortest gap between two guarded writes; negative: fewer than two
 	WinnerRank      int           // place of the winner in the order of sending, from 1; 0: no winner
 	// Untold: the target relays, and does not tell when the store was asked, or by
 	// clocks too far apart to tell whether two calls met.
@@ -26,18 +32,24 @@ type Evidence struct {
 	// Troubled counts the contenders that were throttled, invalid, not sent or
 	// unknown; Unknown and Throttled are those of them.
 	Troubled, Unknown, Throttled int
+	// cause is the first trouble, as the target told it; timedOut tells whether every
+	// unknown one is a request that was not answered in time.
+	cause    string
+	timedOut bool
 }
 
-// trouble names what most of the troubled have, and what would mend it.
+// trouble names what most of the troubled have, and what would fix it.
 func (e *Evidence) trouble() reason {
 	const too = "had too many contenders "
 	switch other := e.Troubled - e.Unknown - e.Throttled; {
 	case e.Throttled >= e.Unknown && e.Throttled >= other:
 		return reason{too + "throttled", "lower --rate"}
+	case e.Unknown >= other && e.timedOut:
+		return reason{too + "without an answer in time", "raise --timeout"}
 	case e.Unknown >= other:
-		return reason{too + "without a certain answer", "raise --timeout"}
+		return reason{too + "without a certain answer: " + e.cause, "find out why the target answers so"}
 	default:
-		return reason{too + "refused as invalid, or not sent", "their codes tell why"}
+		return reason{too + "refused, or not sent: " + e.cause, "find out why the target answers so"}
 	}
 }
 
@@ -49,13 +61,13 @@ type span struct {
 	contender    int
 	sent, end    time.Duration // first request sent, last reply complete
 	guard, after time.Duration // the write: sent, reply complete
-	wrote        bool
-	met          bool // the guard answered
+	wrote        bool          // and the guarded request was sent
+	met          bool          // the guard answered
 	won          bool
 }
 
 func evidenceOf(r *runner.Round) Evidence {
-	e := Evidence{Overlap: none, WinnerOverlap: none, GuardContention: none, Closest: none}
+	e := Evidence{Overlap: none, WinnerOverlap: none, GuardContention: none, Closest: none, Rivals: none, Reach: none, timedOut: true}
 	if r.Relayed != nil && !told(r) {
 		e.Untold = true
 	}
@@ -82,15 +94,15 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 		x := &r.Ops[i]
 		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
 			e.Contenders++
-			e.note(x.Reply.Outcome)
+			e.note(&x.Reply)
 		}
 		o := x.Reply.Outcome
-		met := x.Op.Kind == targets.Write && (o == targets.OK || o == targets.Conflict || o == targets.Aborted)
+		met := metGuard(x)
 		if met && reached != x.Contender {
 			reached = x.Contender
 			e.ReachedGuard++
 		}
-		sent, end, known := times(x)
+		sent, guard, end, known := times.of(x)
 		if !known || o == targets.NotSent || o == targets.Unsupported {
 			continue
 		}
@@ -99,32 +111,64 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 		}
 		s := &spans[len(spans)-1]
 		s.end = end
-		if x.Op.Kind == targets.Write {
-			s.wrote, s.guard, s.after, s.met, s.won = true, sent, end, met, o == targets.OK
+		if x.Op.Kind == targets.Write && x.Guard > 0 {
+			s.wrote, s.guard, s.after, s.met, s.won = true, guard, end, met, o == targets.OK
 		}
 	}
 	return spans
 }
 
-// timesOf gives when a request was sent and its reply complete: by our own
-// clock, or of a relayed target by the clocks next to the store, widened by
-// their uncertainty, from the first of them on. It is not known of a relayed
-// request that nobody answered.
-func timesOf(r *runner.Round) func(*runner.Exchange) (sent, end time.Duration, known bool) {
-	if r.Relayed == nil {
-		return func(x *runner.Exchange) (time.Duration, time.Duration, bool) { return x.Sent, x.Return, true }
+// metGuard tells whether the store's guard decided on the request.
+func metGuard(x *runner.Exchange) bool {
+	switch x.Reply.Outcome {
+	case targets.OK, targets.Conflict, targets.Aborted:
+		return x.Op.Kind == targets.Write && !x.Reply.ByRead
+	default:
+		return false
 	}
-	zero := 0.0
+}
+
+// clock gives the times of a round's requests: by our own clock, or of a relayed
+// target by those next to the store, from the first of them on.
+type clock struct {
+	relayed *runner.Relayed
+	zero    float64
+}
+
+func timesOf(r *runner.Round) clock {
+	c := clock{relayed: r.Relayed}
 	for i := range r.Ops {
-		if began := r.Ops[i].Reply.Server.Began; began > 0 && (zero == 0 || began < zero) {
-			zero = began
+		if began := r.Ops[i].Reply.Server.Began; began > 0 && (c.zero == 0 || began < c.zero) {
+			c.zero = began
 		}
 	}
-	since := func(ms float64) time.Duration { return time.Duration((ms - zero) * float64(time.Millisecond)) }
-	return func(x *runner.Exchange) (time.Duration, time.Duration, bool) {
-		at := x.Reply.Server
-		return since(at.Began) - r.Relayed.Uncertainty, since(at.Ended) + r.Relayed.Uncertainty, at.Ended > 0
+	return c
+}
+
+func (c clock) since(ms float64) time.Duration {
+	return time.Duration((ms - c.zero) * float64(time.Millisecond))
+}
+
+// of gives when a request was sent, its guarded part too, and its reply complete.
+// Two relayed intervals meet for certain where they do by clocks that are as far
+// apart as they may be: each is made shorter by half of that at its ends. Nothing is
+// known of a relayed request that nobody answered.
+func (c clock) of(x *runner.Exchange) (sent, guard, end time.Duration, known bool) {
+	if c.relayed == nil {
+		return x.Sent, x.Guard, x.Return, true
 	}
+	at, half := x.Reply.Server, c.relayed.Uncertainty/2
+	began, end := c.since(at.Began)+half, c.since(at.Ended)-half
+	return began, began, end, at.Ended > 0
+}
+
+// around gives an interval in which the whole operation certainly lay.
+func (c clock) around(x *runner.Exchange) (began, end time.Duration, known bool) {
+	if c.relayed == nil {
+		return x.Began, x.Return, true
+	}
+	at, half := x.Reply.Server, c.relayed.Uncertainty/2
+	return c.since(at.Began) - half, c.since(at.Ended) + half, at.Ended > 0
 }
 
 // told tells whether the clocks next to the store say enough: every contender
@@ -143,16 +187,20 @@ func told(r *runner.Round) bool {
 	return length != nil && r.Relayed.Uncertainty <= *length
 }
 
-func (e *Evidence) note(o targets.Outcome) {
-	switch o {
+func (e *Evidence) note(reply *targets.Reply) {
+	switch reply.Outcome {
 	case targets.Unknown:
 		e.Unknown++
-		e.Troubled++
+		e.timedOut = e.timedOut && reply.Code == "timeout"
 	case targets.Throttled:
 		e.Throttled++
-		e.Troubled++
 	case targets.Invalid, targets.NotSent, targets.Unsupported:
-		e.Troubled++
+	default:
+		return
+	}
+	e.Troubled++
+	if e.cause == "" && reply.Outcome != targets.Throttled {
+		e.cause = reply.Text()
 	}
 }
 
@@ -245,7 +293,7 @@ func winnerFromReadBack(r *runner.Round, spans []span) (winner *span, acknowledg
 	var token string
 	acknowledged = forever
 	seen := func(x *runner.Exchange) {
-		if _, end, known := times(x); known {
+		if _, _, end, known := times.of(x); known {
 			acknowledged = min(acknowledged, end)
 		}
 	}

@@ -58,12 +58,32 @@ type Contention struct {
 	Of              int            `json:"of"`
 	Skew            Skew           `json:"release_skew"`
 	Closest         *time.Duration `json:"closest_ns"`
-	ContendedRounds int            `json:"contended_rounds"`
-	// Uncounted says why the other rounds are not contended.
+	Rivals          Rivals         `json:"rivals"`
+	// ContendedRounds are those that count.
+	ContendedRounds int   `json:"contended_rounds"`
+	UncertainRounds int   `json:"uncertain_rounds"`
+	Reach           Reach `json:"reach_ns"`
+	// Uncounted says why the other rounds do not count.
 	Uncounted []Uncounted `json:"not_contended"`
+	// Uncertain says what is uncertain of rounds.
+	Uncertain []Uncounted `json:"uncertain"`
 }
 
-// Uncounted is one reason, how many rounds it holds for, and what would mend it;
+// Rivals are the others whose guarded write met the winner's.
+type Rivals struct {
+	Needed int  `json:"needed"` // for a round to count
+	P50    *int `json:"p50"`
+}
+
+// Reach bounds how far the check and the effect of an accepted write can have been
+// apart, in so many of the counted rounds at least.
+type Reach struct {
+	AtLeast int            `json:"counted_at_least"`
+	Reach   *time.Duration `json:"reach"`
+	P50     *time.Duration `json:"p50"`
+}
+
+// Uncounted is one reason, how many rounds it holds for, and what would fix it;
 // "": nothing that a flag could.
 type Uncounted struct {
 	Why    string `json:"why"`
@@ -118,34 +138,31 @@ type Control struct {
 
 // Thresholds say what counts as a contest. They are choices; a result tells them.
 type Thresholds struct {
-	InFlight        float64 `json:"in_flight"`        // least share of the contenders under way at one moment
-	WinnerOverlap   float64 `json:"winner_overlap"`   // least share of the others sent before the winner's reply
-	GuardContention float64 `json:"guard_contention"` // least share of the others writing during the winner's write
-	Troubled        float64 `json:"troubled"`         // most of the contenders throttled, invalid, not sent or unsettled
-	Contended       float64 `json:"contended"`        // least share of the rounds that held needs
+	Rivals          int           `json:"min_rivals"`             // that the winner must have met; 0: half of the others, five at most
+	Uncertain       float64       `json:"max_uncertain"`          // share of a round's contenders throttled, invalid, not sent, or not applied as far as was seen
+	UncertainRounds float64       `json:"max_uncertain_rounds"`   // share of the raced rounds, for held
+	Reach           time.Duration `json:"max_reach_ns,omitempty"` // only rounds with so short a reach count; 0: all
 }
 
 // DefaultThresholds are those of a run that asks for no others.
-var DefaultThresholds = Thresholds{InFlight: 0.8, WinnerOverlap: 0.8, GuardContention: 0.5, Troubled: 0.1, Contended: 0.5}
+var DefaultThresholds = Thresholds{Uncertain: 0.1, UncertainRounds: 0.05}
+
+// DefaultMinContended is how many counted rounds held needs.
+const DefaultMinContended = 10
 
 // Terms are what a judgement depends on beside the history.
 type Terms struct {
 	Scenario      Contest // as raced: the twin, where the run was unguarded
 	Twin          Contest // of the control; nil: none
+	Contenders    int
 	MinContended  int
 	ControlRounds int
-	CountsWrites  bool          // as targets.Description has it
+	OneCopy       bool          // as targets.Description has it
 	SentBy        string        // the same
 	Relayed       bool          // times of sending are those next to the store
 	Settle        time.Duration // so long after the last answer on a key, reads of an old state are believed
 	Stagger       time.Duration
 	Thresholds    Thresholds
-}
-
-// countsAll tells whether the store would show a second application of any write
-// of the scenario: it counts writes on a version, not creates.
-func (t Terms) countsAll() bool {
-	return t.CountsWrites && t.Scenario.Info().Guard == targets.IfVersion
 }
 
 // Judge is an observer that keeps what a verdict needs of what it is shown.
@@ -161,6 +178,8 @@ type Judge struct {
 	unmappedReplies int
 	// readersLag: a control failed since a reader did not see what had been written.
 	readersLag bool
+	// counted is how many rounds count, as far as is known without late reads.
+	counted int
 	// refusal is the first reply that says that the target did not serve a request.
 	refusal *Refusal
 }
@@ -222,11 +241,15 @@ type WinnerRank struct {
 // Round keeps what the judge needs of a round.
 func (j *Judge) Round(r *runner.Round) {
 	f := j.terms.Scenario.Judge(r)
+	j.terms.Scenario.meet(&f.Evidence, meetingsOf(r, j.terms.OneCopy))
 	f.believedFrom, f.readersLag = f.answered+j.terms.Settle, j.readersLag
 	first := j.terms.Scenario.Rule(&f)
 	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
 	if first.quiet() {
 		f.forget(first.Winners)
+	}
+	if doubtOf(&f, &first, j.terms, false) == (reason{}) && uncountedFor(&f, &first, j.terms) == (reason{}) {
+		j.counted++
 	}
 	j.findings = append(j.findings, &f)
 	for i := range r.Seeds {
@@ -278,6 +301,9 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 	j.noteUnmapped(&read.Reply)
 }
 
+// Counted is how many rounds count so far.
+func (j *Judge) Counted() int { return j.counted }
+
 // Doubtful names the rounds whose ruling waits for a late read.
 func (j *Judge) Doubtful() []int {
 	return j.roundsThat(func(r *Ruling) bool { return r.Violation != nil || r.StaleRead || r.Unread || r.Unsettled > 0 })
@@ -309,14 +335,19 @@ type tally struct {
 	undecided  int           // of those: no later read confirms or refutes it
 	indefinite int
 	unreadLate int // seeded rounds whose late read was not answered
-	contended  int
-	why        map[reason]int // why rounds do not count
+	counted    int
+	// either counts rounds that count, or are violated.
+	either    int
+	uncertain int
+	reaches   []time.Duration // of the counted rounds, where they are known
+	why       map[reason]int  // why rounds do not count
+	unsure    map[reason]int  // why rounds are uncertain
 }
 
 // Conclude rules every round and says what the run shows. stopped is why the
 // run ended early, "" where it did not.
 func (j *Judge) Conclude(stopped string) Judgement {
-	t := tally{why: make(map[reason]int)}
+	t := tally{why: make(map[reason]int), unsure: make(map[reason]int)}
 	out := Judgement{Controls: j.controls}
 	for _, f := range j.findings {
 		r := j.terms.Scenario.Rule(f)
@@ -329,8 +360,10 @@ func (j *Judge) Conclude(stopped string) Judgement {
 			out.Winners.add(r.Winners)
 		}
 	}
-	out.Contention = j.contention(t.contended)
-	out.Contention.Uncounted = t.uncounted()
+	out.Contention = j.contention()
+	out.Contention.ContendedRounds, out.Contention.UncertainRounds = t.counted, t.uncertain
+	out.Contention.Uncounted, out.Contention.Uncertain = uncountedOf(t.why), uncountedOf(t.unsure)
+	out.Contention.Reach = j.reach(&t)
 	out.Detail = j.terms.Scenario.detail(j.findings)
 	out.Verdict = j.verdict(&t, stopped)
 	out.Refusal = j.refusal
@@ -386,15 +419,25 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	if why := uncontended(f, r, terms); why != (reason{}) {
+	switch doubt, why := doubtOf(f, r, terms, true), uncountedFor(f, r, terms); {
+	case doubt != reason{}:
+		t.uncertain++
+		t.unsure[doubt]++
+	case why != reason{}:
 		t.why[why]++
-	} else {
-		t.contended++
+	default:
+		t.counted++
+		if r.Violation == nil {
+			t.either++
+		}
+		if f.Evidence.Reach >= 0 {
+			t.reaches = append(t.reaches, f.Evidence.Reach)
+		}
+	}
+	if r.Violation != nil {
+		t.either++
 	}
 }
-
-// uncounted lists the reasons, the most frequent first.
-func (t *tally) uncounted() []Uncounted { return uncountedOf(t.why) }
 
 func uncountedOf(why map[reason]int) []Uncounted {
 	all := []Uncounted{}
@@ -410,61 +453,93 @@ func uncountedOf(why map[reason]int) []Uncounted {
 // reason is why a round does not count, and what would mend it.
 type reason struct{ why, mend string }
 
-// uncontended says why a round does not count; the zero reason where it does.
-func uncontended(f *Finding, r *Ruling, terms Terms) reason {
+// doubtOf says why a round is uncertain; the zero reason where every reply of it
+// is certain. final: the late reads were made.
+func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 	e := &f.Evidence
 	switch {
 	case f.Unseeded:
 		return reason{"could not be seeded: " + firstNonEmpty(f.refusal, "no reply"), ""}
 	case r.Void:
 		return reason{"had a foreign writer on its key", "stop it, or choose another --key-prefix"}
+	case final && !f.readOnce:
+		return reason{"could not be read once more at the end", ""}
 	case r.Unread:
 		return reason{"could not be read back", ""}
 	case r.Indefinite:
-		return reason{"had a request that went out more than once", "switch the client's retries off"}
+		return reason{"had a request that went out more than once", "a proxy or client sends requests again: switch that off"}
 	case r.StaleRead:
-		return reason{"had a read-back that contradicts the late read", ""}
-	case e.Contenders < 2:
-		return reason{"had a single contender", "raise --contenders"}
-	case float64(e.Troubled-r.Settled) > terms.Thresholds.Troubled*float64(e.Contenders):
+		return reason{"had a read of a missing or old state that no other confirms", ""}
+	case float64(e.Troubled-r.Settled) > terms.Thresholds.Uncertain*float64(e.Contenders):
 		return e.trouble()
-	case r.Unsettled > 0 && !terms.countsAll():
+	case r.Unsettled > 0 && e.timedOut:
 		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}
-	default:
-		return terms.Scenario.contested(f, r, terms)
-	}
-}
-
-// contested wants most of the others' writes under way during the winner's.
-func (oneWinner) contested(f *Finding, _ *Ruling, terms Terms) reason {
-	e := &f.Evidence
-	n, needed := float64(e.Contenders), terms.Thresholds
-	closer := "choose another --contenders, or a longer --duration: from here they cannot all be let go together for so fast a store"
-	if terms.Stagger > 0 {
-		closer = "lower --stagger"
-	}
-	switch {
-	case e.Untold:
-		return reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
-	case e.WinnerOverlap < 0:
-		return reason{"had no winner", ""}
-	case float64(e.MaxInFlight) < needed.InFlight*n:
-		return reason{"had too few requests in flight at once", closer}
-	case e.WinnerOverlap < needed.WinnerOverlap:
-		return reason{"had a winner that was served before most others were sent", closer}
-	case e.GuardContention < needed.GuardContention:
-		return reason{"had too few writes under way together with the winner's", closer}
+	case r.Unsettled > 0:
+		return reason{"had an unknown outcome that the read-back could not settle: " + firstNonEmpty(e.cause, "no certain answer"), ""}
 	default:
 		return reason{}
 	}
 }
 
-func (j *Judge) contention(contended int) Contention {
-	c := Contention{ContendedRounds: contended, Skew: Skew{Method: j.terms.SentBy}}
+// uncountedFor says why a certain round does not count; the zero reason where it does.
+func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
+	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
+		return why
+	}
+	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {
+		return reason{"have no known reach", "leave --max-reach out"}
+	} else if most > 0 && f.Evidence.Reach > most {
+		return reason{fmt.Sprintf("had a reach above %s", Coarse(most)), "raise --max-reach"}
+	}
+	return reason{}
+}
+
+// contested wants rivals of the winner at the guard.
+func (oneWinner) contested(f *Finding, r *Ruling, terms Terms) reason {
+	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
+		return reason{"had no winner", ""}
+	}
+	return terms.enoughRivals(&f.Evidence)
+}
+
+// enoughRivals says why a round with a winner does not count for its rivals.
+func (t *Terms) enoughRivals(e *Evidence) reason {
+	needed := RivalsNeeded(max(t.Contenders, e.Contenders), t.Thresholds.Rivals)
+	closer := "raise --contenders, or lower --min-rivals"
+	if t.Stagger > 0 {
+		closer = "lower --stagger"
+	}
+	switch {
+	case e.Untold:
+		return untold
+	case e.Rivals == 0:
+		return reason{"had a winner that met no other at the guard", closer}
+	case e.Rivals < needed:
+		return reason{fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer}
+	default:
+		return reason{}
+	}
+}
+
+// untold is why a relayed round does not count whose times are not known.
+var untold = reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
+
+// reach tells how short it was in as many counted rounds as held needs.
+func (j *Judge) reach(t *tally) Reach {
+	out := Reach{AtLeast: max(1, j.terms.MinContended), P50: median(t.reaches)}
+	if slices.Sort(t.reaches); len(t.reaches) >= out.AtLeast {
+		out.Reach = &t.reaches[out.AtLeast-1]
+	}
+	return out
+}
+
+func (j *Judge) contention() Contention {
+	c := Contention{Skew: Skew{Method: j.terms.SentBy}, Uncertain: []Uncounted{}}
+	c.Rivals.Needed = RivalsNeeded(j.terms.Contenders, j.terms.Thresholds.Rivals)
 	if j.terms.Relayed {
 		c.Skew.Method = "server-span"
 	}
-	var flight []int
+	var flight, rivals []int
 	var overlaps, winner, guard []float64
 	var skews, closest []time.Duration
 	for _, f := range j.findings {
@@ -475,6 +550,7 @@ func (j *Judge) contention(contended int) Contention {
 			continue
 		}
 		flight = append(flight, e.MaxInFlight)
+		rivals = append(rivals, e.Rivals)
 		overlaps = append(overlaps, e.Overlap)
 		winner = append(winner, e.WinnerOverlap)
 		guard = append(guard, e.GuardContention)
@@ -484,6 +560,7 @@ func (j *Judge) contention(contended int) Contention {
 		}
 	}
 	c.MaxInFlight, c.Overlap, c.WinnerOverlap, c.GuardContention = median(flight), median(overlaps), median(winner), median(guard)
+	c.Rivals.P50 = median(rivals)
 	slices.Sort(skews)
 	if len(skews) > 0 {
 		c.Skew.Max = &skews[len(skews)-1]

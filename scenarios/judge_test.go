@@ -28,7 +28,7 @@ func roundOf(number int, owner int, ops ...op) *runner.Round {
 	r := &runner.Round{Number: number, Key: key, Home: targets.IfAbsent}
 	end := time.Duration(0)
 	for i, o := range ops {
-		r.Ops = append(r.Ops, runner.Exchange{Contender: i, Call: o.call, Sent: o.call, Return: o.ret,
+		r.Ops = append(r.Ops, runner.Exchange{Contender: i, Call: o.call, Began: o.call, Sent: o.call, Guard: o.call, Return: o.ret,
 			Op:    targets.Op{Kind: targets.Write, Key: key, If: targets.Condition{Guard: targets.IfAbsent}, Value: targets.Record{Token: runner.Token(key, i, 1), Version: 1}},
 			Reply: targets.Reply{Outcome: o.outcome, Attempts: max(1, o.attempts)}})
 		end = max(end, o.ret)
@@ -86,7 +86,7 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		{"as it should be", contested(3), Held, "", ""},
 		{"nobody wins and nobody is refused", roundOf(3, runner.Own, op{targets.Aborted, ms, 9 * ms, 1}, op{targets.Aborted, ms, 9 * ms, 1}), Held, "", ""},
 		{"an unknown winner", roundOf(3, 0, unknown, lose, lose, lose), Held, "", ""},
-		{"an unknown outcome late to the party", roundOf(3, 0, win, lose, lose, unknown), Held, "", ""},
+		{"an unknown outcome late to the party", roundOf(3, 0, win, lose, lose, unknown), Inconclusive, "", "without a certain answer"},
 		{"two winners", roundOf(3, 0, win, win, lose, lose), Violated, "several-winners", ""},
 		{"an unknown one wrote over the winner", roundOf(3, 1, win, unknown, lose, lose), Violated, "wrong-owner", ""},
 		{"the loser's record", roundOf(3, 2, win, lose, lose, lose), Violated, "refused-but-applied", ""},
@@ -196,26 +196,27 @@ func TestLateReadRevises(t *testing.T) {
 	}
 }
 
-// A store that counts its writes shows that an unknown one had no effect; then
-// its round counts.
-func TestUnsettledUnknownCountsOnlyWithACounter(t *testing.T) {
+// Where another's token stands, an unknown write may have been applied and written
+// over, whatever the store counts: its round is uncertain. Where nothing was written
+// as far as both reads tell, it was not applied.
+func TestUnsettledUnknownIsUncertain(t *testing.T) {
 	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
-	ops := []op{{targets.OK, 1 * ms, 8 * ms, 1}, {targets.Unknown, ms, 9 * ms, 1}}
-	for range 10 {
-		ops = append(ops, lose)
-	}
-	for _, s := range []Contest{FailIfExists{}, VersionCAS{}} {
-		for _, counts := range []bool{false, true} {
-			r := roundOf(1, 0, ops...)
-			j := judgeOf()
-			j.terms.Scenario, j.terms.CountsWrites = s, counts
-			j.Round(r)
-			got := agree(j, r).Conclude("")
-			// A create starts every counter anew.
-			want := counts && s.Info().Guard == targets.IfVersion
-			if contended := got.Contention.ContendedRounds == 1; contended != want {
-				t.Errorf("%s, counter %v: %d contended rounds, %v", s.Info().Name, counts, got.Contention.ContendedRounds, got.Verdict.Reasons)
-			}
+	unknown := op{targets.Unknown, ms, 9 * ms, 1}
+	aborted := op{targets.Aborted, ms, 9 * ms, 1}
+	for name, c := range map[string]struct {
+		owner     int
+		ops       []op
+		uncertain string
+	}{
+		"another's token stands":  {0, []op{{targets.OK, 1 * ms, 8 * ms, 1}, unknown}, "could not settle"},
+		"its own token stands":    {1, []op{lose, unknown}, ""},
+		"nothing was ever stored": {runner.Own, []op{aborted, unknown}, ""},
+		"two of twelve were not":  {runner.Own, []op{unknown, unknown}, "without a certain answer"},
+	} {
+		r := roundOf(1, c.owner, append(slices.Clone(c.ops), slices.Repeat([]op{map[bool]op{true: lose, false: aborted}[c.owner != runner.Own]}, 10)...)...)
+		got := agree(judgeOf(r), r).Conclude("").Contention
+		if text := fmt.Sprint(got.Uncertain); (got.UncertainRounds == 1) != (c.uncertain != "") || !strings.Contains(text, c.uncertain) {
+			t.Errorf("%s: %d uncertain rounds: %s; want %q", name, got.UncertainRounds, text, c.uncertain)
 		}
 	}
 }
@@ -244,7 +245,7 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 func TestEvidenceOfAMadeUpRound(t *testing.T) {
 	key := "contend-01TEST-r1"
 	write := func(contender int, sent, ret time.Duration, o targets.Outcome) runner.Exchange {
-		return runner.Exchange{Contender: contender, Call: sent - 1, Sent: sent, Return: ret, Reply: targets.Reply{Outcome: o},
+		return runner.Exchange{Contender: contender, Call: sent - 1, Sent: sent, Guard: sent, Return: ret, Reply: targets.Reply{Outcome: o},
 			Op: targets.Op{Kind: targets.Write, Key: key, Value: targets.Record{Token: runner.Token(key, contender, 1)}}}
 	}
 	read := func(contender int, sent, ret time.Duration, o targets.Outcome) runner.Exchange {
@@ -258,7 +259,7 @@ func TestEvidenceOfAMadeUpRound(t *testing.T) {
 		read(3, 50, 55, targets.Missing), write(3, 60, 70, targets.Conflict),
 	}})
 	want := Evidence{Contenders: 4, MaxInFlight: 3, Overlap: 0.5, WinnerOverlap: 2.0 / 3, GuardContention: 1.0 / 3, ReachedGuard: 3,
-		Skew: 40, Closest: 3, WinnerRank: 1}
+		Skew: 40, Closest: 3, WinnerRank: 1, Rivals: none, Reach: none, timedOut: true}
 	if e != want {
 		t.Errorf("got  %+v\nwant %+v", e, want)
 	}
@@ -452,7 +453,7 @@ func TestBounds(t *testing.T) {
 func TestMinContended(t *testing.T) {
 	j := agree(judgeOf(contested(1), contested(2)), contested(1), contested(2))
 	j.terms.MinContended = 3
-	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "--min-contended asks for 3") {
+	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "2 of 2 rounds count as contended, and held needs 3 (--min-contended)") {
 		t.Errorf("%s: %v", v.Status, v.Reasons)
 	}
 }
@@ -482,8 +483,9 @@ func TestRelayedEvidence(t *testing.T) {
 		why       string
 	}{
 		{"all at the store together", relayed(ms, at(0), at(1), at(2), at(3)), true, ""},
-		{"one after another at the store", relayed(ms, at(0), at(100), at(200), at(300)), false, "in flight"},
-		{"as far apart as the clocks may be", relayed(40*ms, at(0), at(60), at(60), at(60)), true, ""},
+		{"one after another at the store", relayed(ms, at(0), at(100), at(200), at(300)), false, "met no other"},
+		{"together, however far apart the clocks are", relayed(40*ms, at(0), at(9), at(9), at(9)), true, ""},
+		{"together only if the clocks are right", relayed(40*ms, at(0), at(11), at(11), at(11)), false, "met no other"},
 		{"clocks further apart than a call is long", relayed(60*ms, at(0), at(1), at(2), at(3)), false, "usable times"},
 		{"no times told", relayed(ms), false, "usable times"},
 		{"times of some told", relayed(ms, at(0), at(1)), false, "usable times"},
@@ -506,26 +508,96 @@ func TestRelayedEvidence(t *testing.T) {
 func TestThresholds(t *testing.T) {
 	lost := op{targets.Conflict, 1 * ms, 9 * ms, 1}
 	late := op{targets.Conflict, 20 * ms, 29 * ms, 1} // after the winner's reply
-	round := func() *runner.Round {
-		return roundOf(1, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, lost, lost, late, op{targets.Throttled, 1 * ms, 9 * ms, 1})
+	round := func(number int) *runner.Round {
+		return roundOf(number, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, lost, lost, late, op{targets.Throttled, 1 * ms, 9 * ms, 1})
 	}
-	meets := Thresholds{InFlight: 0.8, WinnerOverlap: 0.75, GuardContention: 0.5, Troubled: 0.2, Contended: 1}
+	unseeded := contested(2)
+	unseeded.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: unseeded.Key}, Reply: targets.Reply{Outcome: targets.Throttled}}}
+	meets := Thresholds{Rivals: 2, Uncertain: 0.2, UncertainRounds: 0.5, Reach: 8 * ms}
 	for name, change := range map[string]func(*Thresholds){
-		"":                  func(*Thresholds) {},
-		"in flight":         func(m *Thresholds) { m.InFlight = 0.9 },
-		"served before":     func(m *Thresholds) { m.WinnerOverlap = 0.8 },
-		"together with":     func(m *Thresholds) { m.GuardContention = 0.6 },
-		"too many":          func(m *Thresholds) { m.Troubled = 0.1 },
-		"101 % of them are": func(m *Thresholds) { m.Contended = 1.01 },
+		"":                        func(*Thresholds) {},
+		"fewer than 3 rivals":     func(m *Thresholds) { m.Rivals = 3 },
+		"throttled (lower --rate": func(m *Thresholds) { m.Uncertain = 0.1 },
+		"at most 49 %":            func(m *Thresholds) { m.UncertainRounds = 0.49 },
+		"reach above 7ms":         func(m *Thresholds) { m.Reach = 7 * ms },
 	} {
 		j := judgeOf()
-		j.terms.Thresholds = meets
+		j.terms.Thresholds, j.terms.OneCopy = meets, true
 		change(&j.terms.Thresholds)
-		j.Round(round())
-		v := agree(j, round()).Conclude("").Verdict
+		j.Round(round(1))
+		j.Round(unseeded)
+		got := agree(j, round(1)).Conclude("")
+		v := got.Verdict
 		if held := v.Status == Held; held != (name == "") || !strings.Contains(fmt.Sprint(v.Reasons), name) {
 			t.Errorf("threshold %q: %s %v", name, v.Status, v.Reasons)
 		}
+		if name == "" && (v.Bound.UncertainAtMost == nil || *v.Bound.UncertainAtMost <= v.Bound.AtMost || got.Contention.Reach.Reach == nil || *got.Contention.Reach.Reach != 8*ms) {
+			t.Errorf("bound %+v, reach %+v", v.Bound, got.Contention.Reach)
+		}
+	}
+}
+
+// A winner that met no other in flight is no contest, whatever is asked for.
+func TestNoRivalNeverCounts(t *testing.T) {
+	r := roundOf(1, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, op{targets.Conflict, 10 * ms, 12 * ms, 1}, op{targets.Conflict, 20 * ms, 22 * ms, 1})
+	j := judgeOf()
+	j.terms.Thresholds = Thresholds{Rivals: -1, Uncertain: 1, UncertainRounds: 1}
+	j.Round(r)
+	if got := agree(j, r).Conclude(""); got.Contention.ContendedRounds != 0 || got.Verdict.Status != Inconclusive {
+		t.Errorf("%s with %d counted rounds", got.Verdict.Status, got.Contention.ContendedRounds)
+	}
+}
+
+// K is half of the others rounded up, and five at most.
+func TestRivalsNeeded(t *testing.T) {
+	for n, want := range map[int]int{2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 10: 5, 11: 5, 12: 5, 200: 5} {
+		if got := RivalsNeeded(n, 0); got != want {
+			t.Errorf("of %d contenders %d rivals are needed, want %d", n, got, want)
+		}
+	}
+	if RivalsNeeded(12, 7) != 7 {
+		t.Error("another number was asked for")
+	}
+}
+
+// Rivals were in flight with the winner's guarded request, not with its first round
+// trip; a refusal at a read is none, and neither is one that came before or after.
+func TestRivalsAndReach(t *testing.T) {
+	key := "contend-01TEST-r1"
+	ifAbsent := targets.Condition{Guard: targets.IfAbsent}
+	write := func(contender int, began, guard, ret time.Duration, o targets.Outcome) runner.Exchange {
+		return runner.Exchange{Contender: contender, Call: began, Began: began, Sent: began, Guard: guard, Return: ret, Reply: targets.Reply{Outcome: o, Attempts: 1},
+			Op: targets.Op{Kind: targets.Write, Key: key, If: ifAbsent, Value: targets.Record{Token: runner.Token(key, contender, 1)}}}
+	}
+	byRead := write(5, 10, 0, 62, targets.Conflict)
+	byRead.Reply.ByRead, byRead.Reply.Record.Token = true, runner.Token(key, 0, 1)
+	other := write(6, 10, 55, 70, targets.Conflict)
+	other.Op.If = targets.Condition{Guard: targets.IfVersion, Counter: 3}
+	r := &runner.Round{Key: key, Ops: []runner.Exchange{
+		write(0, 10, 50, 80, targets.OK),
+		write(1, 10, 45, 90, targets.Conflict), // met
+		write(2, 11, 60, 95, targets.Aborted),  // met
+		write(3, 12, 20, 49, targets.Conflict), // answered before the winner's guarded request was sent
+		write(4, 85, 86, 99, targets.Conflict), // sent when the winner had its reply
+		byRead,
+		other,
+		write(7, 13, 51, 60, targets.Throttled),
+	}}
+	for _, c := range []struct {
+		oneCopy bool
+		reach   time.Duration
+	}{
+		{true, 39},  // the refusal at 49: only the winner can have caused it
+		{false, 52}, // the read of its token at 62
+	} {
+		all := meetingsOf(r, c.oneCopy)
+		if len(all) != 1 || all[0].rivals != 2 || all[0].reach != c.reach {
+			t.Errorf("one copy %v: %+v, want 2 rivals and a reach of %d", c.oneCopy, all, c.reach)
+		}
+	}
+	r.Ops = r.Ops[1:2]
+	if all := meetingsOf(r, true); len(all) != 0 {
+		t.Errorf("nobody won: %+v", all)
 	}
 }
 

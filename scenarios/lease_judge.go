@@ -143,6 +143,10 @@ func (s *Lease) Rule(f *Finding) Ruling {
 		return r
 	}
 	r := k.rule(f)
+	if k.unknown > 0 {
+		// Who held the lease, and for how long, is not known of the whole round.
+		r.Unsettled = max(1, r.Unsettled)
+	}
 	if k.own != nil && !r.Void {
 		// What accepted writes show alone goes before what reads show.
 		r.Violation = nil
@@ -201,6 +205,19 @@ func (s *Lease) Fates(r *runner.Round) []Fate {
 		}
 	}
 	return lastFates(&lease)
+}
+
+// meet takes the first period: a round counts when that does. The reach is the
+// smallest of all periods, but of those that follow an expiry.
+func (s *Lease) meet(e *Evidence, all []meeting) {
+	if e.ofFirst(all); s.Expiry == byTTL || e.Untold {
+		return
+	}
+	for _, m := range all {
+		if m.reach >= 0 && (e.Reach < 0 || m.reach < e.Reach) {
+			e.Reach = m.reach
+		}
+	}
 }
 
 func (s *Lease) contested(f *Finding, r *Ruling, t Terms) reason {

@@ -131,6 +131,15 @@ func (s startState) actOf(e *runner.Exchange) (act, bool) {
 		a.kind = s.seen(&e.Reply)
 		return a, e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing
 	}
+	if e.Reply.ByRead {
+		// It is what it read that refused it.
+		seen := e.Reply
+		if seen.Outcome = targets.OK; seen.Record.Token == "" && seen.Stored == "" {
+			seen.Outcome = targets.Missing
+		}
+		a.token, a.version, a.body, a.kind = seen.Record.Token, seen.Record.Version, seen.Record.Body, s.seen(&seen)
+		return a, true
+	}
 	a.token, a.version, a.body = e.Op.Value.Token, e.Op.Value.Version, e.Op.Value.Body
 	switch o := e.Reply.Outcome; {
 	case o == targets.OK:
@@ -167,6 +176,8 @@ func (s startState) seen(reply *targets.Reply) actKind {
 
 // run begins every token of the run: what stands before the label of the round.
 func (s startState) run() string { return s.key[:strings.LastIndexByte(s.key, '-')+1] }
+
+func (oneWinner) meet(e *Evidence, all []meeting) { e.ofFirst(all) }
 
 // Fates gives what became of every contender, by its last request.
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
@@ -338,16 +349,22 @@ func (r *Ruling) settle(f *Finding, acts []act) {
 
 // violation words a breach.
 func violation(round int, b *breach) *Violation {
-	v := &Violation{Kind: b.kind, Round: round, Detail: breachText[b.kind]}
-	if b.a == nil || b.b == nil {
-		v.Detail += " (" + aloneText(b.kind) + ")"
-	}
+	v := &Violation{Kind: b.kind, Round: round}
 	for _, a := range []*act{b.a, b.b} {
 		if a != nil {
 			v.Witness = append(v.Witness, a.witness())
 		}
 	}
+	v.say(breachText[b.kind])
 	return v
+}
+
+// say puts the violation into words, and why there is one request only where that is
+// so.
+func (v *Violation) say(text string) {
+	if v.Detail = text; len(v.Witness) < 2 {
+		v.Detail += " (" + aloneText(v.Kind) + ")"
+	}
 }
 
 // aloneText says why a breach of this kind may have a single request for its witness.

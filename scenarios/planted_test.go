@@ -44,7 +44,7 @@ func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change f
 	defer target.Close()
 	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second, Late: time.Second,
 		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}
-	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy, Settle: plan.Settle,
+	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy, OneCopy: target.Describe().OneCopy,
 		Thresholds: scenarios.DefaultThresholds}
 	if twin := s.Twin(); twin != nil {
 		plan.Twin, terms.Twin = twin, twin
@@ -54,6 +54,7 @@ func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change f
 	if change != nil {
 		change(&plan)
 	}
+	terms.Contenders, terms.Settle = plan.Contenders, plan.Settle
 	r, err := runner.Open(t.Context(), target, plan)
 	if err != nil {
 		t.Fatal(err)

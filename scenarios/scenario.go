@@ -52,8 +52,11 @@ type Contest interface {
 	Fates(r *runner.Round) []Fate
 	// readLate adds a read at the end of the run to the finding.
 	readLate(f *Finding, e *runner.Exchange)
-	// contested says why a round without other trouble is no evidence of a
-	// contest; the zero reason where it is.
+	// meet takes the accepted writes of a round, with their rivals and reach, into its
+	// evidence.
+	meet(e *Evidence, all []meeting)
+	// contested says why a certain round is no evidence of a contest; the zero reason
+	// where it is.
 	contested(f *Finding, r *Ruling, t Terms) reason
 	// detail tells what only this scenario has.
 	detail(findings []*Finding) Detail
@@ -203,6 +206,9 @@ func lastFates(r *runner.Round) []Fate {
 // fateOf is what an exchange made of its contender, if it was the last.
 func fateOf(last *runner.Exchange) Fate {
 	f := Fate{Outcome: string(last.Reply.Outcome), At: string(last.Op.Kind), Last: last}
+	if last.Reply.ByRead {
+		f.At = string(targets.Read)
+	}
 	switch {
 	case last.Op.Kind == targets.Write && last.Reply.Outcome == targets.OK:
 		f.Outcome = "won"

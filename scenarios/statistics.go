@@ -17,6 +17,9 @@ type Bound struct {
 	Confidence float64  `json:"confidence"`
 	AtMost     float64  `json:"violation_rate_at_most"`
 	AtLeast    *float64 `json:"violation_rate_at_least,omitempty"`
+	// UncertainAtMost takes every uncertain round for a violated one.
+	UncertainAtMost *float64 `json:"violation_rate_at_most_if_uncertain_violate,omitempty"`
+	Sided           string   `json:"sided"` // "one": each way at the confidence; both together are a 90 % interval
 }
 
 // boundOf gives the bound for violated of rounds; nil without rounds. With none
@@ -25,7 +28,7 @@ func boundOf(violated, rounds int) *Bound {
 	if rounds == 0 {
 		return nil
 	}
-	b := &Bound{Confidence: confidence}
+	b := &Bound{Confidence: confidence, Sided: "one"}
 	if violated == 0 {
 		b.AtMost = 1 - math.Pow(1-confidence, 1/float64(rounds))
 		return b

@@ -18,7 +18,6 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 		v.Violations = append(v.Violations, c.violations...)
 	}
 	v.Violations = append(v.Violations, t.violations...)
-	rounds := len(j.findings)
 	switch {
 	case len(j.disagreed) > 0:
 		v.Reasons = append(v.Reasons, fmt.Sprintf("contend contradicts itself: its round rule and the general linearizability checker "+
@@ -36,10 +35,11 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 			v.Reasons = append(v.Reasons, "no collision was seen, and without a guard that proves nothing (raise --rounds or --contenders)")
 		}
 	}
-	if t.violated > 0 {
-		v.Bound = boundOf(t.violated, rounds)
-	} else {
-		v.Bound = boundOf(0, t.contended)
+	v.Bound = boundOf(t.violated, t.either)
+	if v.Bound != nil && t.violated == 0 && t.uncertain > 0 {
+		if worst := boundOf(t.uncertain, t.counted+t.uncertain); worst != nil {
+			v.Bound.UncertainAtMost = &worst.AtMost
+		}
 	}
 	return v
 }
@@ -63,14 +63,11 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if n := j.unmappedReplies; n > 0 {
 		add("%d of the replies have no row in the target's table, such as %s", n, j.unmapped)
 	}
-	if t.unreadLate > 0 {
-		add("%d of %d rounds could not be read once more at the end, so a change after the first read-back would not have been seen", t.unreadLate, rounds)
-	}
 	if t.void > 0 {
 		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys (stop them, or choose another --key-prefix)", t.void, rounds)
 	}
 	if t.indefinite > 0 {
-		add("%d of %d rounds look violated, but by a request that the client sent more than once (switch its retries off)", t.indefinite, rounds)
+		add("%d of %d rounds look violated, but by a request that went out more than once: a proxy or client sends requests again (switch that off)", t.indefinite, rounds)
 	}
 	if t.stale > 0 {
 		add("%s", j.staleText(t))
@@ -78,23 +75,26 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if rounds == 0 && stopped == "" {
 		add("no round was run")
 	}
-	if rounds > 0 && (t.contended == 0 || !j.enoughContended(t) || t.contended < j.terms.MinContended) {
-		add("%s", j.tooFewContended(t))
+	if rounds > 0 && t.counted < max(1, j.terms.MinContended) {
+		add("%s", j.tooFewCounted(t))
+	}
+	if share := float64(t.uncertain) / float64(max(1, rounds)); share > j.terms.Thresholds.UncertainRounds {
+		add("%d of %d rounds are uncertain, and at most %.3g %% may be (--max-uncertain-rounds): %s", t.uncertain, rounds,
+			100*j.terms.Thresholds.UncertainRounds, UncountedText(uncountedOf(t.unsure)))
 	}
 	return doubts
 }
 
-// enoughContended tells whether the share of contended rounds suffices.
-func (j *Judge) enoughContended(t *tally) bool {
-	return float64(t.contended) >= j.terms.Thresholds.Contended*float64(len(j.findings))
-}
-
-func (j *Judge) tooFewContended(t *tally) string {
-	needed := fmt.Sprintf("%.0f %% of them are needed", 100*j.terms.Thresholds.Contended)
-	if t.contended > 0 && j.enoughContended(t) {
-		needed = fmt.Sprintf("--min-contended asks for %d (raise --rounds)", j.terms.MinContended)
+func (j *Judge) tooFewCounted(t *tally) string {
+	text := fmt.Sprintf("%d of %d rounds count as contended, and held needs %d (--min-contended)", t.counted, len(j.findings), max(1, j.terms.MinContended))
+	switch why := uncountedOf(t.why); {
+	case len(why) > 0:
+		return text + ": " + UncountedText(why)
+	case t.uncertain > 0:
+		return text + ": the others are uncertain"
+	default:
+		return text + " (raise --rounds)"
 	}
-	return fmt.Sprintf("%d of %d rounds were contended, %s: %s", t.contended, len(j.findings), needed, UncountedText(t.uncounted()))
 }
 
 // staleText tells of reads that showed a missing or old state.

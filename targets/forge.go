@@ -189,7 +189,7 @@ func (f *forge) Describe() Description {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write", TTLUnit: time.Second,
-		Strategies: map[string]string{"create": f.create, "cas": f.cas}, CountsWrites: f.cas == inSQL, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
+		Strategies: map[string]string{"create": f.create, "cas": f.cas}, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
 		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead()}
 	if f.create == inSQL {
 		d.Limits, d.QuotaUnit = forgeSQLLimits, 0 // stricter than the web trigger's

@@ -181,9 +181,17 @@ type Reply struct {
 	// Attempts is how often the request went out. With more than one a refusal
 	// is doubtful: the client may have lost to itself.
 	Attempts int `json:"attempts,omitempty"`
-	// Sent is when the last byte of the request was handed to the kernel, with
-	// the monotonic clock; zero where the driver cannot tell.
-	Sent time.Time `json:"-"`
+	// Began is the instant before the first byte of the whole operation was handed to
+	// the kernel, Sent when the last byte of its first round trip had been, and Guarded
+	// when the last byte of the request had been whose guard decides, where that is
+	// another; with the monotonic clock, zero where the driver cannot tell.
+	Began   time.Time `json:"-"`
+	Sent    time.Time `json:"-"`
+	Guarded time.Time `json:"-"`
+	// ByRead: the write was refused by the target's own comparison of what it had
+	// read, which is in Record (Missing is told by an empty one): the store's guard
+	// was not asked.
+	ByRead bool `json:"by_read,omitempty"`
 	// RetryAfter is how long a throttled client was asked to wait.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Trace      string        `json:"trace,omitempty"` // the vendor's request id, for the bug report

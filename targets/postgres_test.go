@@ -130,7 +130,7 @@ func postgresDescribesItself(t *testing.T, server string) {
 		t.Errorf("server %q, whose version is %q", got.Server, version)
 	}
 	want := map[string]string{"create": "on-conflict", "cas": "serializable"}
-	if !maps.Equal(got.Strategies, want) || got.SentBy != "kernel-write" || !got.CountsWrites {
+	if !maps.Equal(got.Strategies, want) || got.SentBy != "kernel-write" || !got.OneCopy {
 		t.Errorf("got %+v", got)
 	}
 	if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, "8s") || !strings.Contains(notes, "lock_timeout") {

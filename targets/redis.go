@@ -135,7 +135,7 @@ func openRedis(u *url.URL) (Target, error) {
 
 func (t *redisTarget) Describe() Description {
 	return Description{Kind: "redis", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, SentBy: "kernel-write", TTLUnit: time.Millisecond}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", TTLUnit: time.Millisecond}
 }
 
 func (t *redisTarget) Prepare(ctx context.Context, _ Needs) error {

@@ -238,7 +238,7 @@ func TestRedisDescribesItself(t *testing.T) {
 		t.Errorf("server %q", got.Server)
 	}
 	want := map[string]string{"create": "watch", "cas": "lua"}
-	if !maps.Equal(got.Strategies, want) || got.SentBy != "kernel-write" || got.CountsWrites {
+	if !maps.Equal(got.Strategies, want) || got.SentBy != "kernel-write" || !got.OneCopy {
 		t.Errorf("got %+v", got)
 	}
 }

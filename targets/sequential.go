@@ -16,8 +16,8 @@ type SequentialCheck struct {
 	// Behind: a read showed a missing or older record than had been written.
 	Behind bool
 	Detail string // what came instead, where the promise was not kept
-	Op        Op     // the request whose reply decided
-	Reply     Reply
+	Op     Op     // the request whose reply decided
+	Reply  Reply
 }
 
 // CheckSequential checks, on fresh keys that begin with key: a second create

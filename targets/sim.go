@@ -75,7 +75,7 @@ func openSim(u *url.URL) (Target, error) {
 }
 
 func (s *sim) Describe() Description {
-	d := Description{Kind: "sim", URL: s.url, Server: "Forge KVS emulator", Simulated: true, Volatile: true,
+	d := Description{Kind: "sim", URL: s.url, Server: "Forge KVS emulator", Simulated: true, Volatile: true, OneCopy: true,
 		Strategies: map[string]string{"create": "kvs", "cas": "transact"}, SentBy: "call", TTLUnit: time.Second,
 		Notes: []string{"simulated by contend in its own process, after published measurements; not the live platform"}}
 	if s.fault != nil {

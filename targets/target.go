@@ -88,10 +88,10 @@ type Description struct {
 	Strategies map[string]string // the chosen way for each condition: create, cas
 	Simulated  bool
 	Volatile   bool // its keys die with the process
-	// CountsWrites: a write on a version adds one to the stored counter inside
-	// the store, so that a second application of any write shows.
-	CountsWrites bool
-	Limits       []Limit // as documented; the default budget of a run
+	// OneCopy: the guards of all writes on a key are checked on one copy of it, so
+	// that a refusal shows that the winner's write had taken effect there.
+	OneCopy bool
+	Limits  []Limit // as documented; the default budget of a run
 	// QuotaUnit is the bytes that a request may have to cost one unit of a Limit in
 	// Units; 0: the store counts requests.
 	QuotaUnit int
