@@ -163,7 +163,7 @@ func TestRuleOfEdits(t *testing.T) {
 		{"it was read late only", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
 		{"nobody wins", "version", []madeUpEdit{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
 		{"one is refused again, though nobody wrote in between", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
-		{"one is accepted before what it goes back to was sent", "version", []madeUpEdit{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "accepted-too-early", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},
+		{"one is accepted before what it goes back to was sent", "version", []madeUpEdit{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "read-before-write", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},
 		{"all are aborted", "version", []madeUpEdit{no("0.1", "").as(targets.Aborted), no("1.1", "").as(targets.Aborted)}, "", as, Inconclusive, "", "no accepted edit", "", [4]int{0, 0, 0, 0}},
 		{"refused before anybody wrote", "timestamp", []madeUpEdit{ok("0.1", "").at(30, 40), no("1.1", ""), no("2.1", "")}, "0.1", as, Violated, "refused-before-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
 		{"two accepted, one after two attempts", "none", []madeUpEdit{ok("0.1", "").sent(2), ok("1.1", "")}, "1.1", as, Inconclusive, "", "more than once", "", [4]int{2, 1, 0, 0}},
