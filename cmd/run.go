@@ -99,6 +99,9 @@ func suiteScenarios() []suite.Scenario {
 		newLaunch(s).register(fs)
 		one := suite.Scenario{Name: info.Name, Aliases: info.Aliases, Summary: info.Summary}
 		fs.VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
 			p := suite.Parameter{Name: f.Name, Type: f.Value.Type(), Usage: f.Usage, Default: f.DefValue}
 			switch f.Name {
 			case "expect-verdict":

@@ -29,7 +29,7 @@ func (r Result) counterBlock() block {
 		value := fmt.Sprintf("%s to %s", percent(f.Least), percent(f.Most))
 		meaning := fmt.Sprintf("a contender's share until the first was done; even is %s", percent(f.Even))
 		if f.P != nil {
-			meaning += fmt.Sprintf(" (chi-square: p = %.2g)", *f.P)
+			meaning += fmt.Sprintf(" (contenders permuted within the rounds: p = %.2g)", *f.P)
 		}
 		b.table.rows = append(b.table.rows, []string{"fairness", value, meaning})
 	}

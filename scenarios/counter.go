@@ -4,11 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
 	"time"
-
-	"github.com/aclements/go-moremath/mathx"
 
 	"contend/runner"
 	"contend/targets"
@@ -240,22 +237,10 @@ type CounterPrice struct {
 	Fairness    *Fairness     `json:"fairness,omitempty"`
 }
 
-// Fairness compares the contenders by their successes until the first of them was
-// done, over all rounds.
-type Fairness struct {
-	Least float64  `json:"least"` // share of the one that succeeded least
-	Most  float64  `json:"most"`
-	Even  float64  `json:"even"`        // what each would have
-	P     *float64 `json:"p,omitempty"` // chi-square; nil: too few successes
-}
-
-// fewestExpected successes a contender make a chi-square test valid.
-const fewestExpected = 5
-
 func (s *Counter) detail(findings []*Finding) Detail {
 	p := CounterPrice{Times: s.Times}
 	var tries []time.Duration
-	var shares []int
+	var shares [][]int
 	requests, wasted := 0, 0
 	for _, f := range findings {
 		k := f.own.(*counted)
@@ -267,12 +252,7 @@ func (s *Counter) detail(findings []*Finding) Detail {
 			tries = append(tries, time.Duration(n))
 			p.TriesMax = max(p.TriesMax, n)
 		}
-		for i, n := range k.shares {
-			if i >= len(shares) {
-				shares = append(shares, 0)
-			}
-			shares[i] += n
-		}
+		shares = append(shares, k.shares)
 	}
 	if p.Successes == 0 {
 		return Detail{}
@@ -290,28 +270,6 @@ func (s *Counter) detail(findings []*Finding) Detail {
 			*to = &n
 		}
 	}
-	p.Fairness = fairness(shares)
+	p.Fairness = fairnessOf(shares)
 	return Detail{Counter: &p}
-}
-
-func fairness(shares []int) *Fairness {
-	total := 0
-	for _, n := range shares {
-		total += n
-	}
-	if len(shares) < 2 || total == 0 {
-		return nil
-	}
-	f := &Fairness{Least: float64(slices.Min(shares)) / float64(total), Most: float64(slices.Max(shares)) / float64(total), Even: 1 / float64(len(shares))}
-	expected := float64(total) / float64(len(shares))
-	if expected >= fewestExpected {
-		square := 0.0
-		for _, n := range shares {
-			square += (float64(n) - expected) * (float64(n) - expected) / expected
-		}
-		p := 1 - mathx.GammaInc(float64(len(shares)-1)/2, square/2)
-		p = math.Max(0, math.Min(1, p))
-		f.P = &p
-	}
-	return f
 }
