@@ -268,6 +268,9 @@ func (m *Maker) Round(r *runner.Round) {
 	if r.Home != m.raced.Home() && m.foreign == nil {
 		m.foreign = fmt.Errorf("%w: round %d is not of the scenario %s", runner.ErrNotARecord, r.Number, m.front.Scenario)
 	}
+	if want := len(m.raced.Seeds(r.Key)); len(r.Seeds) != want && m.foreign == nil {
+		m.foreign = fmt.Errorf("%w: round %d has %d seeds, and those of %s have %d", runner.ErrNotARecord, r.Number, len(r.Seeds), m.front.Scenario, want)
+	}
 	m.judge.Round(r)
 	m.counts.add(m.raced.Fates(r))
 }

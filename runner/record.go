@@ -176,10 +176,8 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End
 	if err := json.Unmarshal(first, &header); err != nil || header.Schema != RecordSchema || header.Controls == nil {
 		return End{}, fmt.Errorf("%w: line 1 is not a header with schema %q", ErrNotARecord, RecordSchema)
 	}
-	for i := range header.Controls.Twin {
-		if err := header.Controls.Twin[i].check(header.Params.Contenders); err != nil {
-			return End{}, fmt.Errorf("%w: line 1: round %d of the twin: %w", ErrNotARecord, i+1, err)
-		}
+	if err := header.Controls.check(header.Params.Contenders); err != nil {
+		return End{}, fmt.Errorf("%w: line 1: %w", ErrNotARecord, err)
 	}
 	to, err := begin(first)
 	if err != nil {
@@ -198,6 +196,29 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End
 	return replay.end, err
 }
 
+// check looks for what no run can have written down.
+func (c *Controls) check(contenders int) error {
+	for _, part := range [][]Exchange{c.Sequential, c.Nonce} {
+		for i := range part {
+			if err := part[i].check(); err != nil {
+				return fmt.Errorf("the controls: %w", err)
+			}
+		}
+	}
+	keys := make(map[string]bool)
+	for i := range c.Twin {
+		r := &c.Twin[i]
+		if r.Number != i+1 || keys[r.Key] {
+			return fmt.Errorf("round %d of the twin, on the key %q, stands where round %d belongs", r.Number, r.Key, i+1)
+		}
+		keys[r.Key] = true
+		if err := r.check(contenders); err != nil {
+			return fmt.Errorf("round %d of the twin: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
 // requests counts those of the checks that went before a watch.
 func (p *replay) requests(c *Controls) {
 	for _, part := range [][]Exchange{c.Sequential, c.Nonce} {
@@ -213,7 +234,8 @@ type replay struct {
 	contenders int
 	ghosts     []*Ghost
 	byKey      map[string]*Ghost
-	watched    bool // the ghosts were shown
+	watched    bool            // the ghosts were shown
+	answered   []time.Duration // by round: the last answer to a contender
 	end        End
 	ended      bool
 }
@@ -266,6 +288,7 @@ func (p *replay) show(line *recordLine) error {
 			return fmt.Errorf("round %d: %w", r.Number, err)
 		}
 		p.end.Rounds, p.end.Elapsed = r.Number, r.Done
+		p.answered = append(p.answered, r.answeredAt())
 		p.end.Requests += r.requests()
 		p.Observer.Round(r)
 	case line.Late != nil && line.Late.Read != nil:
@@ -277,6 +300,9 @@ func (p *replay) show(line *recordLine) error {
 		}
 		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.Contains(op.Key+"-", fmt.Sprintf("-r%d-", line.Late.Round)) {
 			return fmt.Errorf("a late read of round %d that is a %s of %q", line.Late.Round, op.Kind, op.Key)
+		}
+		if line.Late.Read.Call < p.answered[line.Late.Round-1] {
+			return fmt.Errorf("a late read of round %d that was made before its contenders had their answers", line.Late.Round)
 		}
 		p.Observer.Late(line.Late.Round, line.Late.Read)
 	case line.End != nil:
@@ -370,8 +396,22 @@ func (r *Round) check(contenders int) error {
 			}
 		}
 	}
+	tokens := make(map[string]bool)
 	for i := range r.Ops {
-		seen[r.Ops[i].Contender] = true
+		x := &r.Ops[i]
+		follows := i > 0 && r.Ops[i-1].Contender == x.Contender
+		switch {
+		case !follows && seen[x.Contender]:
+			return fmt.Errorf("the requests of contender %d do not stand together", x.Contender)
+		case follows && x.Call < r.Ops[i-1].Return:
+			return fmt.Errorf("contender %d sent a request before it had the answer to the one before", x.Contender)
+		case x.Op.Kind == targets.Write && tokens[x.Op.Value.Token]:
+			return fmt.Errorf("two writes with the token %q", x.Op.Value.Token)
+		}
+		seen[x.Contender] = true
+		if x.Op.Kind == targets.Write {
+			tokens[x.Op.Value.Token] = true
+		}
 	}
 	if r.Seeded() && len(seen) != contenders {
 		return fmt.Errorf("%d contenders, where the run had %d", len(seen), contenders)
@@ -391,6 +431,14 @@ func (e *Exchange) check() error {
 		return fmt.Errorf("contender %d: the times call %d, began %d, sent %d, guard %d, return %d are not in order", e.Contender, e.Call, e.Began, e.Sent, e.Guard, e.Return)
 	}
 	return nil
+}
+
+// answeredAt is when the last of the contenders had its answer.
+func (r *Round) answeredAt() (last time.Duration) {
+	for i := range r.Ops {
+		last = max(last, r.Ops[i].Return)
+	}
+	return last
 }
 
 func (r *Round) requests() int64 {

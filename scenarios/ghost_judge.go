@@ -33,7 +33,7 @@ func (j *GhostJudge) Controls(c *runner.Controls) {
 	if j.skipped = c.Skipped; j.skipped || c.Key == "" {
 		return
 	}
-	j.controls = append(sequentialControls(c), nonceControl(c.Nonce))
+	j.controls = append(sequentialControls(c), nonceControl(c.Nonce, 0))
 }
 
 // Earlier takes the violations of a run as an earlier process told it: those of

@@ -357,6 +357,18 @@ func TestControlsSeeWhatIsWrong(t *testing.T) {
 	}
 }
 
+// honestControls are the sequential checks of a store that keeps its promises.
+func honestControls() *runner.Controls {
+	held := map[string]targets.Record{}
+	c := &runner.Controls{Key: "contend-01TEST-s"}
+	targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
+		reply := answer(held, op, false, false)
+		c.Sequential = append(c.Sequential, runner.Exchange{Contender: session, Op: op, Reply: reply})
+		return reply
+	})
+	return c
+}
+
 func answer(held map[string]targets.Record, op targets.Op, unguardedCreate, unguardedVersion bool) targets.Reply {
 	was, exists := held[op.Key]
 	switch {
@@ -403,10 +415,15 @@ func TestNonceAndTwinControls(t *testing.T) {
 		{"a session sees another store", nonceOf("a", "a", "b"), twin(double(1), double(2)), "nonce"},
 		{"nothing was read", nonceOf("a"), twin(double(1), double(2)), "nonce"},
 		{"the twin was not violated once", nonceOf("a", "a"), twin(double(1), contested(2)), "twin"},
+		{"nothing was checked before", nonceOf("a", "a", "a"), twin(double(1), double(2)), "sequential"},
 		{"the twin was cut short", nonceOf("a", "a"), twin(double(1)), "twin"},
 	} {
 		j := NewJudge(Terms{Scenario: FailIfExists{}, Twin: CheckThenSet{}, MinContended: 1, ControlRounds: 2, Thresholds: DefaultThresholds})
-		if !j.Controls(&runner.Controls{Nonce: c.nonce, Twin: c.twin}) {
+		controls := honestControls()
+		if controls.Nonce, controls.Twin = c.nonce, c.twin; c.name == "nothing was checked before" {
+			controls.Key, controls.Sequential = "", nil
+		}
+		if !j.Controls(controls) {
 			t.Errorf("%s: no race", c.name)
 		}
 		j.Round(contested(1))
