@@ -131,7 +131,7 @@ func (r Result) delayBlock() block {
 	b := block{heading: "How long expired keys still block", table: table{header: []string{"arm", "keys", "blocked", "visible", "free", "early", "pending", "abandoned", "probes", "asked by"},
 		right: []bool{false, true, true, true, true, true, true, true, true, false}}}
 	asked := map[string]string{scenarios.WriteArm: "creates, until one is accepted", scenarios.ReadArm: "reads, then a create",
-		scenarios.OnceArm: "one create at a random age", scenarios.EarlyArm: "creates before the expiry, one after",
+		scenarios.OnceArm: "one create at a random age", scenarios.EarlyArm: "creates before the expiry and after, until one is accepted",
 		scenarios.TwinArm: "one create; the key has no TTL"}
 	for _, a := range g.Arms {
 		row := []string{a.Arm, fmt.Sprint(a.Keys)}
@@ -263,6 +263,13 @@ func delayText(g *scenarios.GhostReport) []string {
 		add("The once arm disagrees with the write arm (p = %.2g): asking about a key changes how long it blocks, so the delays of the write arm are not those of a key left alone.", a.P)
 	default:
 		add("The once arm agrees with the write arm (p = %.2g): no sign that asking about a key changes how long it blocks.", a.P)
+	}
+	if floor, bound := g.EarlyFloor, g.EarlyBound; floor != nil && bound != nil && bound.AtLeast == nil {
+		add("No key went early: each of the early arm was seen to live until %s before its expiry or closer; of keys that go before that, the rate is under %s (95 %% confidence).",
+			scenarios.Coarse(*floor), percentUp(bound.AtMost))
+	}
+	if shown, of, longest := g.Shown(); shown > 0 {
+		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, scenarios.Coarse(longest))
 	}
 	if g.CleanReads > 0 {
 		add("%d keys still refused a create after a read had shown them gone: reads do not tell whether a key is free.", g.CleanReads)

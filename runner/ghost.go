@@ -28,8 +28,10 @@ type Ghost struct {
 	Granted time.Duration `json:"granted_ns,omitempty"`
 	Expires time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
 	// BlockedLive: a create was refused before the expiry, as it must be.
-	BlockedLive bool      `json:"blocked_live,omitempty"`
-	LastBlocked *Sighting `json:"last_blocked,omitempty"`
+	BlockedLive bool `json:"blocked_live,omitempty"`
+	// LivedUntil is the call of the last of those: so long the key lived at least.
+	LivedUntil  time.Duration `json:"lived_until_ns,omitempty"`
+	LastBlocked *Sighting     `json:"last_blocked,omitempty"`
 	// Proven is the refusal at the greatest age that is certain, ProvenAge.
 	Proven     *Sighting     `json:"proven,omitempty"`
 	ProvenAge  time.Duration `json:"proven_age_ns,omitempty"`

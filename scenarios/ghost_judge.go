@@ -91,6 +91,11 @@ type GhostReport struct {
 	// a single time each.
 	Once      []Step     `json:"once"`
 	OnceAgree *Agreement `json:"once_agreement,omitempty"`
+	// EarlyFloor is how close to its expiry every key of the early arm was seen to live
+	// at least: one that goes later than that, but early, would not be seen. EarlyBound
+	// is that on the rate of keys that go early, by then.
+	EarlyFloor *time.Duration `json:"early_floor_ns,omitempty"`
+	EarlyBound *Bound         `json:"early_bound,omitempty"`
 	// CleanReads counts keys that a read no longer showed and that still blocked.
 	CleanReads int `json:"clean_reads_that_block"`
 }
@@ -216,7 +221,9 @@ func (r *ghostReading) fateOf() (fate ghostFate, why reason) {
 // ghostTally is what the fates of the keys add up to.
 type ghostTally struct {
 	violations []Violation
-	violated   int // of the write arm: blocked too long, or gone early
+	violated   int // of the write arm: blocked too long
+	early      int // of all arms: gone early
+	lived      int // of the early arm: blocked before the expiry, and not gone early
 	known      int // of the write arm: free in time
 	unclear    int // of the write arm
 	why        map[reason]int
@@ -247,8 +254,28 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	out.Contention.ContendedRounds, out.Contention.Of = t.known+t.violated, write
 	out.Contention.Uncounted = uncountedOf(t.why)
 	out.Detail.Ghosts = j.report(readings)
+	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = boundOf(t.early, t.early+t.lived), earlyFloor(readings)
 	out.Verdict = j.verdict(&t, out.Controls, write, end)
 	return out
+}
+
+// earlyFloor is how close to its expiry every key of the early arm was seen to live;
+// nil: not all of them were.
+func earlyFloor(readings []ghostReading) *time.Duration {
+	var floor *time.Duration
+	for i := range readings {
+		r := &readings[i]
+		if r.Arm != EarlyArm {
+			continue
+		}
+		if !r.BlockedLive {
+			return nil
+		}
+		if left := r.Created.Call + r.Terms.TTL - r.LivedUntil; floor == nil || left > *floor {
+			floor = &left
+		}
+	}
+	return floor
 }
 
 // forgotten tells whether the store lost a key that has no time to live: then one
@@ -299,12 +326,17 @@ func (t *ghostTally) add(r *ghostReading, lost, prolongs bool) {
 		t.violations = append(t.violations, v)
 	case ghostEarly:
 		t.violations = append(t.violations, r.goneEarly())
+		t.early++
+	default:
+		if r.Arm == EarlyArm && r.BlockedLive {
+			t.lived++
+		}
 	}
 	if r.Arm != WriteArm {
 		return
 	}
 	switch fate {
-	case ghostViolated, ghostEarly:
+	case ghostViolated:
 		t.violated++
 	case ghostKnown:
 		t.known++
@@ -437,7 +469,8 @@ func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end G
 		v.Status = Held
 	}
 	if v.Status != Violated || t.violated > 0 {
-		v.Bound = boundOf(t.violated, t.known+t.violated)
+		// A key of which it is not clear may have blocked too.
+		v.Bound = boundOf(t.violated, t.known+t.violated+t.unclear)
 	}
 	return v
 }

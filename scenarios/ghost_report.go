@@ -18,6 +18,22 @@ func (r *GhostReport) Watched() int {
 	return n
 }
 
+// Shown counts the keys of the read arm that a read still showed after their expiry,
+// and gives the greatest age at which one was.
+func (r *GhostReport) Shown() (shown, of int, longest time.Duration) {
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		if k.Arm != ReadArm {
+			continue
+		}
+		of++
+		if k.LastShown != nil && *k.LastShown > 0 {
+			shown, longest = shown+1, max(longest, *k.LastShown)
+		}
+	}
+	return shown, of, longest
+}
+
 // LastAge is the greatest age at which anything was seen of the write arm.
 func (r *GhostReport) LastAge() time.Duration {
 	last := time.Duration(0)

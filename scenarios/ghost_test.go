@@ -698,6 +698,34 @@ func (s shorter) Do(ctx context.Context, op targets.Op) targets.Reply {
 	return s.Session.Do(ctx, op)
 }
 
+// Keys that go a little early are seen to; of those that do not, the report tells how
+// close to the expiry they were seen to live, and early and late have a bound each.
+func TestKeysThatGoALittleEarly(t *testing.T) {
+	for share, early := range map[float64]bool{0.3: true, 0.93: true, 0.97: true, 1.0: false} {
+		c := ghostCase{url: "sim:?sweep=0s&latency=5ms", options: func(s *scenarios.TTLGhost) { s.TTL = 4 * time.Second },
+			wrap: func(s targets.Session) targets.Session { return shortlived{s, share} }}
+		c.inBubble(t, func(t *testing.T, w watched) {
+			g := w.Detail.Ghosts
+			if got := w.Verdict.Status == scenarios.Violated && w.Verdict.Violations[0].Kind == "early-expiry"; got != early {
+				t.Errorf("gone at %v of the TTL: %+v", share, w.Verdict)
+			}
+			if !early && (w.Verdict.Status != scenarios.Held || g.EarlyFloor == nil || *g.EarlyFloor > 100*time.Millisecond || g.EarlyBound == nil || g.EarlyBound.AtLeast != nil) {
+				t.Errorf("%+v, floor %v, bound %+v", w.Verdict, g.EarlyFloor, g.EarlyBound)
+			}
+		})
+	}
+}
+
+// A key of which it is not clear may have blocked too: it is in the denominator.
+func TestUnclearKeysAreInTheBound(t *testing.T) {
+	c := ghostCase{url: "sim:?sweep=1h&latency=5ms", options: func(s *scenarios.TTLGhost) { s.Watch = 700 * time.Millisecond }}
+	c.inBubble(t, func(t *testing.T, w watched) {
+		if w.Verdict.Status != scenarios.Inconclusive || w.Contention.ContendedRounds != 0 || w.Verdict.Bound == nil || w.Verdict.Bound.AtMost > 0.32 {
+			t.Errorf("%+v of %+v: bound %+v", w.Verdict, w.Contention, w.Verdict.Bound)
+		}
+	})
+}
+
 // A store that grants less than was asked lets keys go early, whatever it tells.
 func TestGrantOfLess(t *testing.T) {
 	c := ghostCase{url: "sim:?sweep=0s&latency=5ms", options: func(s *scenarios.TTLGhost) { s.TTL = 4 * time.Second },

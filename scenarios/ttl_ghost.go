@@ -113,15 +113,19 @@ const (
 	TwinArm  = "twin"  // a key without a TTL, asked as if it had expired: it must be seen to block
 )
 
-// fewKeys are in the arms that are no sample: early and twin.
-const fewKeys = 4
+// earlyKeys are in the early arm at most, twinKeys in the twin's.
+const (
+	earlyKeys = 6
+	twinKeys  = 4
+)
 
 // spreadOver is the time that creates are spread over: more than a second, since
 // a store may count in whole ones.
 const spreadOver = 1100 * time.Millisecond
 
-// shares of the time to live, at which a key is asked about before its expiry.
-var earlyShares = []float64{0.25, 0.50, 0.75, 0.90}
+// earlyShares of the time to live are those at which a key is asked about before its
+// expiry, the closer to it the more often.
+var earlyShares = []float64{0.25, 0.50, 0.75, 0.90, 0.95, 0.98, 0.99}
 
 // justBefore its expiry a key with a long time to live is asked once more: a store
 // that counts in whole seconds may let it go up to one early.
@@ -139,10 +143,12 @@ func (s *TTLGhost) Ghosts(run, prefix, target string, epoch time.Time, seed uint
 	random := rand.New(rand.NewPCG(seed, 1))
 	for _, arm := range []string{WriteArm, ReadArm, OnceArm, EarlyArm, TwinArm} {
 		n := s.Keys
-		if arm == EarlyArm || arm == TwinArm {
-			n = min(n, fewKeys)
-		}
-		if arm == TwinArm && !twin {
+		switch {
+		case arm == EarlyArm:
+			n = min(n, earlyKeys)
+		case arm == TwinArm && twin:
+			n = min(n, twinKeys)
+		case arm == TwinArm:
 			n = 0
 		}
 		for i := range n {
@@ -428,7 +434,7 @@ func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bo
 	default:
 		_, latest := expiry(g)
 		if e.Return < g.Created.Call+g.Terms.TTL {
-			g.BlockedLive = true
+			g.BlockedLive, g.LivedUntil = true, max(g.LivedUntil, e.Call)
 		}
 		if g.ProvenAge <= g.Terms.Tolerance && e.Call-latest > g.Terms.Tolerance {
 			// Before it is called a ghost, a read shows whose record it is.
