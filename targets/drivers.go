@@ -17,7 +17,8 @@ type Driver struct {
 	Example    string
 	Summary    string
 	Parameters []Parameter
-	Answers    []Answer // how replies are sorted into outcomes
+	Accepted   []Accepted // what a request must be answered with
+	Answers    []Answer   // how replies are sorted into outcomes
 	open       func(*url.URL) (Target, error)
 }
 

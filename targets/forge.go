@@ -436,7 +436,7 @@ func (s *forgeSession) reply(a httpAnswer) Reply {
 		return r
 	}
 	r := Reply{Outcome: outcomeOf(webTriggerAnswers, webTrigger, a.status), Code: webTrigger, Status: a.status,
-		Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
+		Message: sample(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
 	return r
 }
 
@@ -450,15 +450,6 @@ func retryAfter(a httpAnswer) time.Duration {
 		}
 	}
 	return 0
-}
-
-// shorten keeps a message to what a table can hold.
-func shorten(text string) string {
-	const most = 200
-	if r := []rune(strings.ToValidUTF8(text, "?")); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return strings.ToValidUTF8(text, "?")
 }
 
 // list asks the app for a page of the keys that begin with prefix.

@@ -167,7 +167,7 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	if op.Kind == Read && r.Outcome == OK {
 		var item emulator.Item
 		if err := json.Unmarshal(a.body, &item); err != nil {
-			return Reply{Outcome: Unmapped, Code: "not-json", Status: a.status, Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent}
+			return Reply{Outcome: Unmapped, Code: "not-json", Status: a.status, Message: sample(string(a.body)), Attempts: 1, Sent: a.sent}
 		}
 		r = readReply(item, op.Home == IfVersion)
 		r.Attempts, r.Sent = 1, a.sent
@@ -242,7 +242,7 @@ func (s *forgeRESTSession) reply(a httpAnswer) Reply {
 		if json.Unmarshal(a.body, &problem) == nil && problem.Code != "" {
 			r.Code, r.Message, r.Raw = problem.Code, problem.Message, a.body
 		} else {
-			r.Code, r.Message = "UNKNOWN_ERROR", shorten(string(a.body))
+			r.Code, r.Message = "UNKNOWN_ERROR", sample(string(a.body))
 		}
 		r.RetryAfter = retryAfter(a)
 	}
