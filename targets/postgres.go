@@ -220,7 +220,7 @@ func openPostgres(u *url.URL) (Target, error) {
 
 func (t *postgresTarget) Describe() Description {
 	d := Description{Kind: "postgres", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write"}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, HashTags: true, SentBy: "kernel-write"}
 	if t.ttl != "" {
 		d.Strategies["ttl"] = t.ttl
 		d.Notes = append(d.Notes, "the time to live is the column expires_at, by the server's clock: PostgreSQL removes no expired row and shows it "+

@@ -139,7 +139,7 @@ func openRedis(u *url.URL) (Target, error) {
 
 func (t *redisTarget) Describe() Description {
 	return Description{Kind: "redis", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", TTLUnit: time.Millisecond, Notes: t.notes}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", HashTags: true, TTLUnit: time.Millisecond, Notes: t.notes}
 }
 
 // Prepare asks for no more than the run needs: a user who may not ask for the server's
