@@ -726,6 +726,9 @@ func (s *postgresSession) reply(refused string, err error) Reply {
 	switch state := sqlState(err); {
 	case state != "":
 		r.Code, r.Message = state, sample(redactError(err, s.target.url).Error())
+		if cause, known := postgresCauses[state]; known {
+			r.Message += " (" + cause + ")"
+		}
 	case errors.As(err, &tag), errors.As(err, &scan):
 		return Reply{Outcome: Unmapped, Code: unexpected, Message: sample(err.Error()), Attempts: 1, Sent: r.Sent}
 	case err != nil:

@@ -14,6 +14,14 @@ import (
 	"contend/targets/targettest"
 )
 
+// within is a context that ends after a while.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // through opens a connection of an administrator that prepares nothing.
 func through(t *testing.T, pooler string) (setting func(sql string) string) {
 	t.Helper()
@@ -103,18 +111,13 @@ func TestPostgresBehindAPoolerInSessionMode(t *testing.T) {
 // how many the run had got.
 func TestPostgresPoolIsFull(t *testing.T) {
 	server := targettest.Postgres(t)
-	waiting := func(t *testing.T) context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		t.Cleanup(cancel)
-		return ctx
-	}
 	t.Run("for the run", func(t *testing.T) {
 		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 3").URL
 		target := preparedTarget(t, pooler, needsOf(4))
 		for i := range 3 {
 			openSession(t, target, i)
 		}
-		_, err := target.Open(waiting(t), 3)
+		_, err := target.Open(within(t, time.Second), 3)
 		expectError(t, err, "", "while the run has 3", "default_pool_size", "lower the number of contenders")
 		if strings.Contains(err.Error(), "is the server running") {
 			t.Error(err)
@@ -122,7 +125,7 @@ func TestPostgresPoolIsFull(t *testing.T) {
 	})
 	t.Run("for the first two", func(t *testing.T) {
 		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 1").URL
-		err := openTarget(t, pooler).Prepare(waiting(t), needsOf(4))
+		err := openTarget(t, pooler).Prepare(within(t, time.Second), needsOf(4))
 		expectError(t, err, "", "its pool is full", "default_pool_size", "lower the number of contenders")
 	})
 	t.Run("refused", func(t *testing.T) {

@@ -105,47 +105,55 @@ func (s *postgresSession) unset(ctx context.Context) {
 	s.requests = nil
 }
 
-// postgresHint says what to do about an error of the server, or of a pooler, by its
-// cause.
+// otherTable is the advice about a table of our name that is not ours.
+const otherTable = "the table contend_records is not as contend makes it: rename it, or use another database or schema"
+
+// postgresCauses says what to do about an SQLSTATE that names the cause.
+var postgresCauses = map[string]string{
+	"53300": "it has no connection left: lower the number of contenders, raise max_connections (or the limit of the user or database), or close other clients",
+	"53100": "its disk is full",
+	"53200": "its memory is full",
+	"57P03": "it is starting up or shutting down: wait until it takes connections",
+	"3D000": "there is no such database: check the one in the URL",
+	"3F000": "no schema of the search_path can be used: grant usage and create on one, or set another",
+	"25006": "it is read only, a standby or by default_transaction_read_only: name the primary in the URL",
+	"42501": "the user may not: grant select, insert, update and delete on the table contend_records, which its owner can create by hand, or use a user who may",
+	"42P10": "no unique key: " + otherTable,
+	"22001": "a column is too short: " + otherTable,
+	"42P01": "the table contend_records is gone: something drops it while the run goes on",
+	"42703": otherTable,
+	"42804": otherTable,
+	"42809": otherTable,
+	"42P05": "its sessions are shared with others: is a pooler in between? use session mode, or the server itself",
+	"26000": "its sessions are shared with others: is a pooler in between? use session mode, or the server itself",
+}
+
+// poolerSays are what poolers say, all under one SQLSTATE, and what to do about it.
+var poolerSays = []struct{ text, hint string }{
+	{"max_client_conn", "the pooler in between takes no more connections (max_client_conn): raise it, or lower the number of contenders"},
+	{"query_wait_timeout", "the pool of the pooler in between is full (PgBouncer: default_pool_size, max_db_connections): raise it, or lower the number of contenders"},
+	{"unsupported startup parameter", "the pooler in between does not pass on this parameter: leave it out of the URL"},
+}
+
+// postgresHint says what to do about an error of the server, or of a pooler.
 func postgresHint(err error) string {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
 		return "it gave no answer"
 	}
-	says := func(text string) bool { return strings.Contains(answer.Message, text) }
-	switch code := answer.Code; {
-	case says("max_client_conn"):
-		return "the pooler in between takes no more connections (max_client_conn): raise it, or lower the number of contenders"
-	case says("query_wait_timeout"):
-		return "the pool of the pooler in between is full (PgBouncer: default_pool_size, max_db_connections): raise it, or lower the number of contenders"
-	case says("unsupported startup parameter"):
-		return "the pooler in between does not pass on this parameter: leave it out of the URL"
-	case code == "53300":
-		return "it has no connection left: lower the number of contenders, raise max_connections (or the user's or database's connection limit), or close other clients"
-	case code == "3D000":
-		return "there is no such database: check the one in the URL"
-	case code[:2] == "28":
+	for _, pooler := range poolerSays {
+		if strings.Contains(answer.Message, pooler.text) {
+			return pooler.hint
+		}
+	}
+	if hint, known := postgresCauses[answer.Code]; known {
+		return hint
+	}
+	switch answer.Code[:min(2, len(answer.Code))] {
+	case "28":
 		return "check user, password and database in the URL, and the server's pg_hba.conf"
-	case code == "25006":
-		return "it is read only, a standby or by default_transaction_read_only: name the primary in the URL"
-	case code == "42501":
-		return "the user may not: grant select, insert, update and delete on the table contend_records, which an owner can create by hand, or use a user who may"
-	case code == "42P10":
-		return "the table contend_records has no unique key, so it is not as contend makes it: rename it, or use another database or schema"
-	case code == "22001":
-		return "a column of the table contend_records is too short, so it is not as contend makes it: rename it, or use another database or schema"
-	case code == "42P01":
-		return "the table contend_records is gone: something drops it while the run goes on"
-	case code == "42703", code == "42804", code == "42809":
-		return "the table contend_records is not as contend makes it: rename it, or use another database or schema"
-	case code == "42P05", code == "26000":
-		return "its sessions are shared with others: is a pooler in between? use session mode, or the server itself"
-	case code == "57P03":
-		return "it is starting up or shutting down: wait until it takes connections"
-	case code == "53100", code == "53200":
-		return "its disk or memory is full"
-	case code[:2] == "42", code == "0A000":
-		return "it does not know what contend asks: is it a PostgreSQL, or compatible with it"
+	case "42", "0A":
+		return otherTable + ", or it is no PostgreSQL and does not know what contend asks"
 	default:
 		return "it answers with an error"
 	}

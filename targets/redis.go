@@ -251,6 +251,9 @@ func (t *redisTarget) connect(ctx context.Context) (*redisSession, error) {
 	answer, err := s.client.Ping(ctx).Result()
 	if err != nil {
 		s.Close()
+		if text, refused := s.conn.firstRefusal(); refused && ctx.Err() == nil && noAnswer(err) {
+			return nil, t.refuses(text, errors.New(text))
+		}
 		return nil, t.explain(ctx, err)
 	}
 	if answer != "PONG" {
@@ -270,7 +273,12 @@ func (t *redisTarget) explain(ctx context.Context, err error) error {
 		}
 		return unreachable(name, "host, port and scheme", err)
 	}
-	return fmt.Errorf("%s refuses us: %s: %w", name, redisHint(answer.Error()), err)
+	return t.refuses(answer.Error(), err)
+}
+
+// refuses says what to do about an error reply.
+func (t *redisTarget) refuses(text string, err error) error {
+	return fmt.Errorf("%s refuses us: %s: %w", Redact(t.url.String()), redisHint(text), redactError(err, t.url))
 }
 
 func (t *redisTarget) Clean(ctx context.Context, which Selection) (int, error) {
@@ -312,6 +320,24 @@ func (t *redisTarget) Close() error { return nil }
 type redisConn struct {
 	net.Conn
 	handedOut, closed atomic.Bool
+	first             []byte // what the server said first
+}
+
+// Read keeps what came first: the client passes over a refusal that comes before it has
+// asked anything, and then finds the connection closed.
+func (c *redisConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.first == nil && n > 0 {
+		c.first = bytes.Clone(b[:n])
+	}
+	return n, err
+}
+
+// firstRefusal gives the error reply that the server began with, if it did.
+func (c *redisConn) firstRefusal() (text string, refused bool) {
+	line, _, _ := strings.Cut(string(c.first), "\r\n")
+	text, refused = redisRefusal(line)
+	return text, refused && !strings.Contains(text, "unknown command") // the client asks in a newer way first
 }
 
 var errSessionClosed = errors.New("the session's connection is closed")

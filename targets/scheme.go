@@ -50,7 +50,7 @@ func meant(raw string) string {
 // loopbackOr writes a loopback address with its port into the form that is given, or
 // gives the other.
 func loopbackOr(raw, form, other string) string {
-	if host, _, err := net.SplitHostPort(raw); err == nil && isLoopback(host) {
+	if host, port, err := net.SplitHostPort(raw); err == nil && isLoopback(host) && (port == "6379" || port == "5432") {
 		return fmt.Sprintf(form, raw)
 	}
 	return other
