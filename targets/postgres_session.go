@@ -64,9 +64,13 @@ func (t *postgresTarget) waits(err error) error {
 		return fmt.Errorf("%s took the connection and does not answer: where a pooler in session mode is in between, its pool is full (%s): "+
 			"lower the number of contenders, raise its limit, or close other clients: %w", name, limits, err)
 	}
+	// A run has two sessions of its own beside those of its contenders.
+	lower := "lower the number of contenders"
+	if room := open - 2; room > 1 {
+		lower += fmt.Sprintf(" to %d", room)
+	}
 	return fmt.Errorf("%s: a connection waits for a session of the server while the run has %d: the pool of the pooler in between is full (%s): "+
-		"lower the number of contenders (the run needs two sessions more than there are contenders), raise its limit, or close other clients: %w",
-		name, open, limits, err)
+		"%s, raise its limit, or close other clients: %w", name, open, limits, lower, err)
 }
 
 // set sets what the session needs, so that its lone statements run at READ COMMITTED
