@@ -58,7 +58,7 @@ func (l *contestLaunch) check(fs *pflag.FlagSet) error {
 func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	l.command = command
 	var err error
-	if l.target, err = targets.Open(l.commonFlags.target); err != nil {
+	if l.target, err = openTarget(l.commonFlags.target, l.keyPrefix); err != nil {
 		return err
 	}
 	if lease, ok := l.scenario.(*scenarios.Lease); ok && lease.Expires() {

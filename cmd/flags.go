@@ -200,13 +200,26 @@ func outputsOf(values []string, quiet bool) ([]report.Output, error) {
 	return report.ParseOutputs(values)
 }
 
-var prefixPattern = regexp.MustCompile(`^[a-zA-Z0-9:._#-]{1,100}$`)
+var prefixPattern = regexp.MustCompile(`^[a-zA-Z0-9:._#{}-]{1,100}$`)
 
 func checkPrefix(prefix string) error {
 	if !prefixPattern.MatchString(prefix) {
-		return fmt.Errorf("--key-prefix %q: use 1 to 100 of the characters a-z A-Z 0-9 : . _ - #", prefix)
+		return fmt.Errorf("--key-prefix %q: use 1 to 100 of the characters a-z A-Z 0-9 : . _ - # { }", prefix)
 	}
 	return nil
+}
+
+// openTarget opens a target whose keys can begin with the prefix.
+func openTarget(url, prefix string) (targets.Target, error) {
+	t, err := targets.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(prefix, "{}") && !t.Describe().HashTags {
+		t.Close()
+		return nil, fmt.Errorf("--key-prefix %q: keys of this target cannot hold { or }: leave the hash tag out, which only a Redis Cluster needs", prefix)
+	}
+	return t, nil
 }
 
 // refusals gathers what is wrong with a command line.

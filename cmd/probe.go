@@ -56,7 +56,7 @@ func (l *probeLaunch) check(fs *pflag.FlagSet) error {
 func (l *probeLaunch) ready(_ *store.Store, command string) error {
 	l.command, l.id = command, ulid.Make().String()
 	var err error
-	if l.target, err = targets.Open(l.commonFlags.target); err != nil {
+	if l.target, err = openTarget(l.commonFlags.target, l.keyPrefix); err != nil {
 		return err
 	}
 	if err = l.scenario.CheckFor(l.target.Describe().Kind); err == nil {

@@ -311,3 +311,32 @@ func TestDryRunTellsWhatIsSent(t *testing.T) {
 		}
 	}
 }
+
+// What stands in front of a server, or refuses a run, ends it with exit 4, the cause and
+// what to do; nothing of it is a verdict.
+func TestCauseOfARunThatCannotBe(t *testing.T) {
+	postgres := targettest.Postgres(t)
+	for _, c := range []struct {
+		name, url string
+		says      []string
+	}{
+		{"transaction pooling", targettest.PgBouncerServer(t, postgres, "pool_mode = transaction").URL,
+			[]string{"a pooler in transaction mode is in between", "use session mode, or the server itself"}},
+		{"a full pool", targettest.PgBouncerServer(t, postgres, "pool_mode = session", "default_pool_size = 6", "query_wait_timeout = 2").URL,
+			[]string{"the pool of the pooler in between is full", "default_pool_size", "lower the number of contenders"}},
+		{"few connections", targettest.RedisServer(t, "--maxclients", "6").URL, []string{"maxclients", "lower the number of contenders"}},
+	} {
+		code, out, stderr := contend(t, "fail-if-exists", "-t", c.url, "-r", "3")
+		if code != 4 || out != "" {
+			t.Errorf("%s: exit %d, %s", c.name, code, out)
+		}
+		for _, text := range c.says {
+			if !strings.Contains(stderr, text) {
+				t.Errorf("%s: %q is not said: %s", c.name, text, stderr)
+			}
+		}
+		if strings.Contains(stderr, "is the server running") || strings.Contains(stderr, "drop it") {
+			t.Errorf("%s: a false advice: %s", c.name, stderr)
+		}
+	}
+}

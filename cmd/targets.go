@@ -76,6 +76,14 @@ func describeDriver(b *strings.Builder, d targets.Driver, whole bool) {
 	if !whole {
 		return
 	}
+	b.WriteString("  accepted, exactly so; every other answer that is no error below is unmapped\n")
+	for _, a := range d.Accepted {
+		fmt.Fprintf(b, "      %-26s %s", a.Request, a.Answer)
+		if a.Code != "" {
+			fmt.Fprintf(b, "; sorted by the code %s", a.Code)
+		}
+		b.WriteString("\n")
+	}
 	b.WriteString("  answers, by the first row that fits\n")
 	for _, a := range d.Answers {
 		status := "any status"

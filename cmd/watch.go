@@ -109,7 +109,7 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 			return err
 		}
 	}
-	if l.target, err = targets.Open(l.url); err != nil {
+	if l.target, err = openTarget(l.url, l.keyPrefix); err != nil {
 		return err
 	}
 	// Made once before anything is sent, for its errors.

@@ -17,7 +17,8 @@ type Driver struct {
 	Example    string
 	Summary    string
 	Parameters []Parameter
-	Answers    []Answer // how replies are sorted into outcomes
+	Accepted   []Accepted // what a request must be answered with
+	Answers    []Answer   // how replies are sorted into outcomes
 	open       func(*url.URL) (Target, error)
 }
 
@@ -43,9 +44,12 @@ func Drivers() []Driver {
 	return []Driver{simDriver(), forgeDriver(), forgeRESTDriver(), redisDriver(), postgresDriver()}
 }
 
-// Open parses a target URL. It sends nothing; an unknown scheme or parameter is
-// a *UsageError that lists what there is.
+// Open parses a target URL. It sends nothing; what is no URL, or has an unknown scheme
+// or parameter, is a *UsageError that lists what there is.
 func Open(raw string) (Target, error) {
+	if !hasScheme(raw) {
+		return nil, usagef("the target has no scheme: did you mean %s? See `contend targets`", meant(raw))
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, usagef("target %q is not a URL; see `contend targets`, and percent-encode special characters of a password (# is %%23, / is %%2F)", Redact(raw))
@@ -53,7 +57,11 @@ func Open(raw string) (Target, error) {
 	if u.Fragment != "" {
 		return nil, usagef("target %q: what follows # is no part of it; percent-encode a # as %%23", Redact(raw))
 	}
-	var schemes []string
+	for host := range strings.SplitSeq(u.Host, ",") {
+		if port, given := portOf(host); given && (port < 1 || port > 65535) {
+			return nil, usagef("target %q: there is no such port; ports go from 1 to 65535", Redact(raw))
+		}
+	}
 	for _, d := range Drivers() {
 		if slices.Contains(d.Schemes, u.Scheme) {
 			if err := d.check(u); err != nil {
@@ -61,10 +69,16 @@ func Open(raw string) (Target, error) {
 			}
 			return d.open(u)
 		}
-		schemes = append(schemes, d.Schemes...)
 	}
 	return nil, usagef("target %q: unknown scheme %q; there are %s (see `contend targets`)",
-		Redact(raw), u.Scheme, strings.Join(schemes, ", "))
+		Redact(raw), u.Scheme, strings.Join(schemes(), ", "))
+}
+
+func schemes() (all []string) {
+	for _, d := range Drivers() {
+		all = append(all, d.Schemes...)
+	}
+	return all
 }
 
 func (d Driver) check(u *url.URL) error {
@@ -142,9 +156,12 @@ func Masked(url string) bool { return strings.Contains(url, masked) }
 var secretParameters = []string{"pass", "token", "secret"}
 
 // Redact masks the password and the secret parameters of a URL, and the end of a
-// web trigger's path. What cannot be
-// parsed is masked from the scheme on, since nobody can tell what is in it.
+// web trigger's path. What has no scheme is masked as a whole, and what cannot be
+// parsed from the scheme on, since nobody can tell what is in it.
 func Redact(raw string) string {
+	if !hasScheme(raw) {
+		return masked
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		scheme, _, _ := strings.Cut(raw, ":")

@@ -17,10 +17,10 @@ func ReplaceInStatement(ctx context.Context, session Session, statement, text, o
 		if planted == prepared.sql {
 			return fmt.Errorf("the statement %s has no %q: %s", statement, text, prepared.sql)
 		}
-		if err := s.conn.Deallocate(ctx, statement); err != nil {
+		if err := s.conn.Deallocate(ctx, s.prefix+statement); err != nil {
 			return err
 		}
-		_, err := s.conn.Prepare(ctx, statement, planted)
+		_, err := s.conn.Prepare(ctx, s.prefix+statement, planted)
 		return err
 	}
 	return fmt.Errorf("no statement %s", statement)

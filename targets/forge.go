@@ -47,6 +47,12 @@ func forgeDriver() Driver {
 				{Name: inSQL, Meaning: "INSERT IGNORE, in Forge SQL; needs sql in the app's manifest, and goes with cas=sql", Losers: []string{"0 rows"}}}},
 			cas,
 		},
+		Accepted: []Accepted{
+			{Request: "read", Answer: "200 and " + replySchema + " with the outcome ok or missing"},
+			{Request: "write", Answer: "200 and " + replySchema + " with the outcome ok, conflict or aborted"},
+			{Request: "delete", Answer: "200 and " + replySchema + " with the outcome ok"},
+			{Request: "sequence", Answer: "200 and " + replySchema + " with such a reply for each op"},
+		},
 		Answers: slices.Concat(webTriggerAnswers, forgeSQLAnswers, forgeAnswers),
 		open:    openForge,
 	}
@@ -65,7 +71,7 @@ const webTriggerFacts = "Forge web trigger documentation"
 
 var webTriggerAnswers = []Answer{
 	{Code: webTrigger, Status: 429, Outcome: Throttled, Source: webTriggerFacts},
-	{Code: webTrigger, Status: 200, Outcome: Unknown, Source: "not the companion app's answer, so it says nothing of the write"},
+	{Code: webTrigger, Status: 200, Outcome: Unmapped, Source: "not the companion app's answer: a login page, say"},
 	{Code: webTrigger, Status: 202, Outcome: Unknown, Source: "accepted is not done"},
 	{Code: webTrigger, Status: 3, Outcome: Invalid, Source: "redirects are not followed"},
 	{Code: webTrigger, Status: 400, Outcome: Invalid, Source: "the companion app: not an op"},
@@ -247,7 +253,7 @@ func (f *forge) Prepare(ctx context.Context, needs Needs) error {
 	}
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
-		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), f.mask(err))
+		return unreachable(Redact(f.url.String()), "host and port", f.mask(err))
 	}
 	defer conn.close()
 	_, err = f.pingOver(ctx, conn)
@@ -265,7 +271,7 @@ func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error)
 	a, err := conn.post(ctx, "", f.token, body)
 	took := time.Since(call)
 	if err != nil {
-		return forgePing{}, fmt.Errorf("no answer from %s: %w", Redact(f.url.String()), f.mask(err))
+		return forgePing{}, unreachable(Redact(f.url.String()), "host and port", f.mask(err))
 	}
 	var ping forgePing
 	if a.status != 200 || json.Unmarshal(a.body, &ping) != nil || ping.Schema != replySchema {
@@ -330,7 +336,7 @@ func (f *forge) mask(err error) error {
 func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach %s: %w", Redact(f.url.String()), f.mask(err))
+		return nil, unreachable(Redact(f.url.String()), "host and port", f.mask(err))
 	}
 	s := &forgeSession{target: f, conn: conn}
 	// The first may meet a cold start; the second shows how long a warm one takes.
@@ -403,7 +409,7 @@ func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
 	if err != nil {
 		return lost(s.target.mask(err), a.sent)
 	}
-	return s.reply(a)
+	return s.reply(op, a)
 }
 
 func (s *forgeSession) post(ctx context.Context, body []byte) (httpAnswer, error) {
@@ -421,7 +427,7 @@ func keyPrefixOf(key string) string {
 
 // reply reads the app's answer; one that is not the app's is the web trigger's
 // own, and is sorted by its status.
-func (s *forgeSession) reply(a httpAnswer) Reply {
+func (s *forgeSession) reply(op Op, a httpAnswer) Reply {
 	var answer forgeReply
 	if a.status == 200 && json.Unmarshal(a.body, &answer) == nil && answer.Schema == replySchema && answer.Reply != nil {
 		r := *answer.Reply
@@ -429,18 +435,40 @@ func (s *forgeSession) reply(a httpAnswer) Reply {
 		if r.Outcome == Unsupported {
 			r.Attempts = 0
 		}
-		// Only one of a known kind counts.
-		if !slices.Contains(appOutcomes, r.Outcome) {
-			r.Outcome = Unmapped
-		}
+		r.accept(op)
 		return r
 	}
 	r := Reply{Outcome: outcomeOf(webTriggerAnswers, webTrigger, a.status), Code: webTrigger, Status: a.status,
-		Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
+		Message: sample(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
 	return r
 }
 
-var appOutcomes = []Outcome{OK, Conflict, Aborted, Missing, Throttled, Invalid, Unknown, Unsupported, Unmapped}
+// accept makes Unmapped what the app cannot have meant: an outcome that nobody knows,
+// or that an op of this kind does not have.
+func (r *Reply) accept(op Op) {
+	r.Message, r.Trace = sample(r.Message), sample(r.Trace)
+	if r.Code != "" && r.Code != "0 rows" && !codePattern.MatchString(r.Code) {
+		r.Code, r.Message = "UNKNOWN_ERROR", sample(r.Code+" "+r.Message)
+	}
+	told, served := r.Outcome, servedOutcomes[op.Kind]
+	switch {
+	case slices.Contains(otherOutcomes, told):
+	case op.Kind == Sequence && len(r.Parts) == len(op.Ops):
+		for i := range r.Parts {
+			r.Parts[i].accept(op.Ops[i])
+			r.Outcome = r.Parts[i].Outcome // the last one's
+		}
+	case !slices.Contains(served, told):
+		r.Outcome, r.Code, r.Message = Unmapped, unexpected, sample(fmt.Sprintf("a %s was answered with the outcome %q: %s", op.Kind, told, r.Message))
+	}
+}
+
+// servedOutcomes are those of an op that the store dealt with; otherOutcomes can come
+// of any.
+var (
+	servedOutcomes = map[Kind][]Outcome{Read: {OK, Missing}, Write: {OK, Conflict, Aborted}, Delete: {OK, Aborted}, Raw: {OK, Missing, Conflict, Aborted}}
+	otherOutcomes  = []Outcome{Throttled, Invalid, Unknown, Unsupported, Unmapped}
+)
 
 // retryAfter reads the reset of a quota, in seconds; 0: none was told.
 func retryAfter(a httpAnswer) time.Duration {
@@ -450,15 +478,6 @@ func retryAfter(a httpAnswer) time.Duration {
 		}
 	}
 	return 0
-}
-
-// shorten keeps a message to what a table can hold.
-func shorten(text string) string {
-	const most = 200
-	if r := []rune(strings.ToValidUTF8(text, "?")); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return strings.ToValidUTF8(text, "?")
 }
 
 // list asks the app for a page of the keys that begin with prefix.

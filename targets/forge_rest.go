@@ -27,8 +27,9 @@ func forgeRESTDriver() Driver {
 				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
 			casParameter(),
 		},
-		Answers: append(append([]Answer{}, forgeAnswers...), restAnswers...),
-		open:    openForgeREST,
+		Accepted: forgeAccepted,
+		Answers:  append(append([]Answer{}, forgeAnswers...), restAnswers...),
+		open:     openForgeREST,
 	}
 }
 
@@ -87,35 +88,48 @@ func (f *forgeREST) Prepare(ctx context.Context, needs Needs) error {
 	}
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
-		return fmt.Errorf("cannot reach %s: are the URL and the network right: %w", Redact(f.url.String()), err)
+		return unreachable(Redact(f.url.String()), "host and port", err)
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
 	defer s.Close()
 	a, err := s.post(ctx, "/get", map[string]string{"key": "contend-prepare"})
 	if err != nil {
-		return fmt.Errorf("no answer from %s: %w", Redact(f.url.String()), err)
+		return unreachable(Redact(f.url.String()), "host and port", err)
 	}
 	f.simulated = isSimulated(a)
-	switch r := s.reply(a); {
-	case r.Outcome == Missing, r.Outcome == OK:
+	r := s.reply("get", a, isItem)
+	if r.Outcome == Missing || r.Outcome == OK {
 		return nil
-	case a.status == 401 || a.status == 403:
+	}
+	return f.explain(r)
+}
+
+// explain says what to do about an answer to a read that was not served.
+func (f *forgeREST) explain(r Reply) error {
+	where := Redact(f.url.String())
+	answer := strings.Join(strings.Fields(fmt.Sprintf("status %d %s %s", r.Status, r.Code, r.Message)), " ")
+	switch {
+	case r.Status == 401, r.Status == 403:
 		return fmt.Errorf("%s refuses the token (%d): %s must hold the token of the x-forge-oauth-system header, with the scopes "+
-			"storage:app and read:app-system-token", Redact(f.url.String()), a.status, forgeToken)
+			"storage:app and read:app-system-token", where, r.Status, forgeToken)
+	case r.Outcome == Throttled:
+		return fmt.Errorf("%s: the quota of the installation is spent (%s): wait until it is there again, or lower --rate", where, answer)
+	case r.Status >= 500:
+		return fmt.Errorf("%s fails with %s: see the platform's status, and try again", where, answer)
 	default:
-		return fmt.Errorf("%s answers a read with status %d %s %s: is it the address of Forge's storage", Redact(f.url.String()), a.status, r.Code, r.Message)
+		return fmt.Errorf("%s answers a read with %s: is it the address of Forge's storage", where, answer)
 	}
 }
 
 func (f *forgeREST) Open(ctx context.Context, _ int) (Session, error) {
 	conn, err := dialHTTP(ctx, f.base)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach %s: %w", Redact(f.url.String()), err)
+		return nil, unreachable(Redact(f.url.String()), "host and port", err)
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
-	if r := s.Do(ctx, Op{Kind: Read, Key: "contend-warm-up"}); !r.Outcome.Served() {
+	if r := s.Do(ctx, Op{Kind: Read, Key: "contend-warm-up"}); r.Outcome != Missing && r.Outcome != OK {
 		conn.close()
-		return nil, fmt.Errorf("%s answers the warm-up with %s %s %s", Redact(f.url.String()), r.Outcome, r.Code, r.Message)
+		return nil, f.explain(r)
 	}
 	return s, nil
 }
@@ -163,11 +177,15 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	if err != nil {
 		return lost(err, a.sent)
 	}
-	r := s.reply(a)
+	fits := isEmpty
+	if op.Kind == Read {
+		fits = isItem
+	}
+	r := s.reply(strings.TrimPrefix(path, "/"), a, fits)
 	if op.Kind == Read && r.Outcome == OK {
 		var item emulator.Item
 		if err := json.Unmarshal(a.body, &item); err != nil {
-			return Reply{Outcome: Unmapped, Code: "not-json", Status: a.status, Message: shorten(string(a.body)), Attempts: 1, Sent: a.sent}
+			return unexpectedReply(path, string(a.body), a.sent)
 		}
 		r = readReply(item, op.Home == IfVersion)
 		r.Attempts, r.Sent = 1, a.sent
@@ -188,7 +206,7 @@ func (s *forgeRESTSession) raw(ctx context.Context, op Op) Reply {
 	if err != nil {
 		return lost(err, a.sent)
 	}
-	r := s.reply(a)
+	r := s.reply(call.path, a, func(a httpAnswer) bool { return isEmpty(a) || isObject(a) })
 	if r.Raw == nil && json.Valid(a.body) {
 		r.Raw = a.body
 	}
@@ -234,29 +252,34 @@ func (s *forgeRESTSession) post(ctx context.Context, path string, body any) (htt
 	return s.conn.post(ctx, path, s.target.token, b)
 }
 
-// reply sorts an answer by its code and status.
-func (s *forgeRESTSession) reply(a httpAnswer) Reply {
+// reply sorts an answer by its code and status; fits tells whether one of success has
+// the shape that the request's has.
+func (s *forgeRESTSession) reply(request string, a httpAnswer, fits func(httpAnswer) bool) Reply {
 	r := Reply{Status: a.status, Attempts: 1, Sent: a.sent, Trace: traceOf(a)}
-	var problem struct{ Code, Message string }
 	if a.status >= 300 {
-		if json.Unmarshal(a.body, &problem) == nil && problem.Code != "" {
-			r.Code, r.Message, r.Raw = problem.Code, problem.Message, a.body
+		var problem struct{ Code, Message *string }
+		if json.Unmarshal(a.body, &problem) == nil && problem.Code != nil && problem.Message != nil && codePattern.MatchString(*problem.Code) {
+			r.Code, r.Message, r.Raw = *problem.Code, sample(*problem.Message), a.body
 		} else {
-			r.Code, r.Message = "UNKNOWN_ERROR", shorten(string(a.body))
+			r.Code, r.Message = "UNKNOWN_ERROR", sample(string(a.body))
 		}
 		r.RetryAfter = retryAfter(a)
 	}
 	if r.Outcome = outcomeOf(forgeAnswers, r.Code, a.status); r.Outcome == Unmapped {
 		r.Outcome = outcomeOf(restAnswers, r.Code, a.status)
 	}
+	if a.status < 300 && (r.Outcome == Unmapped || r.Outcome == OK && !fits(a)) {
+		shown := unexpectedReply(request, fmt.Sprintf("status %d: %s", a.status, a.body), a.sent)
+		r.Outcome, r.Code, r.Message = shown.Outcome, shown.Code, shown.Message
+	}
 	return r
 }
 
 func traceOf(a httpAnswer) string {
 	if trace := a.header.Get("X-B3-Traceid"); trace != "" {
-		return trace
+		return sample(trace)
 	}
-	return a.header.Get("X-Trace-Id")
+	return sample(a.header.Get("X-Trace-Id"))
 }
 
 // list asks for a page of the keys that begin with prefix; of an entity, of all
@@ -276,17 +299,20 @@ func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor 
 		return nil, "", err
 	}
 	var answer struct {
-		Data   []struct{ Key string }
+		Data   *[]struct{ Key string }
 		Cursor string
 	}
 	if a.status != 200 {
-		r := s.reply(a)
+		r := s.reply("query", a, isObject)
 		return nil, "", fmt.Errorf("listing the keys: status %d %s %s", a.status, r.Code, r.Message)
 	}
 	if err := json.Unmarshal(a.body, &answer); err != nil {
 		return nil, "", fmt.Errorf("listing the keys: %w", err)
 	}
-	for _, item := range answer.Data {
+	if answer.Data == nil {
+		return nil, "", fmt.Errorf("listing the keys: the answer has no data: %s", sample(string(a.body)))
+	}
+	for _, item := range *answer.Data {
 		keys = append(keys, item.Key)
 	}
 	return keys, answer.Cursor, nil

@@ -76,10 +76,13 @@ func TestWebTriggerAnswers(t *testing.T) {
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, Invalid},
-		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, Unknown},
-		{"JSON of another kind", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"ok":true}`) }, Unknown},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, Unmapped},
+		{"JSON of another kind", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"ok":true}`) }, Unmapped},
 		{"an outcome that nobody knows", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"splendid"}}`)
+		}, Unmapped},
+		{"an outcome that a write cannot have", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"missing"}}`)
 		}, Unmapped},
 		{"the app's own words", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"schema":"contend.reply/1","reply":{"outcome":"conflict","code":"KEY_CONFLICT","status":409,"attempts":1,"server":{"began_ms":5,"ended_ms":6.5}}}`)

@@ -3,6 +3,7 @@ package targets
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,35 @@ import (
 )
 
 const forgeFacts = "Locking in Forge KVS, August 2026"
+
+// forgeAccepted are the answers of success, of which the status alone is not enough.
+var forgeAccepted = []Accepted{
+	{Request: "get", Answer: "200 and a JSON object with key and value"},
+	{Request: "set", Answer: "204 and an empty body"},
+	{Request: "delete", Answer: "204 and an empty body"},
+	{Request: "transaction", Answer: "204 and an empty body"},
+	{Request: "query", Answer: "200 and a JSON object with data"},
+	{Request: "raw", Answer: "200 and a JSON object, or 204 and an empty body"},
+}
+
+func isEmpty(a httpAnswer) bool { return a.status == 204 && len(a.body) == 0 }
+
+func isObject(a httpAnswer) bool {
+	var object map[string]json.RawMessage
+	return a.status == 200 && json.Unmarshal(a.body, &object) == nil && object != nil
+}
+
+func isItem(a httpAnswer) bool {
+	var item struct {
+		Key   *string
+		Value json.RawMessage
+	}
+	return a.status == 200 && json.Unmarshal(a.body, &item) == nil && item.Key != nil && item.Value != nil
+}
+
+// codePattern is that of a code of an error object; anything else that stands there is
+// text.
+var codePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 var forgeAnswers = []Answer{
 	{Status: 200, Outcome: OK, Source: "@forge/kvs 1.6.5"},

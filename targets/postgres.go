@@ -2,13 +2,16 @@ package targets
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,8 +37,9 @@ func postgresDriver() Driver {
 				{Name: expiresColumn, Meaning: "the column expires_at, by the server's clock: a create overwrites an expired row (DO UPDATE WHERE it has expired), " +
 					"which is the application's doing; not with create=unique-violation"}}},
 		},
-		Answers: postgresAnswers,
-		open:    openPostgres,
+		Accepted: postgresAccepted,
+		Answers:  postgresAnswers,
+		open:     openPostgres,
 	}
 	for _, name := range []string{"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey",
 		"sslpassword", "sslsni", "sslnegotiation", "channel_binding", "require_auth", "connect_timeout", "target_session_attrs",
@@ -49,6 +53,37 @@ const (
 	postgresMeasured = "measured on PostgreSQL 15"
 	postgresManual   = "PostgreSQL manual, appendix A"
 )
+
+// postgresAccepted: the answers are command tags. Where a statement shows rows, they
+// must be as many as its tag tells.
+var postgresAccepted = []Accepted{
+	{Request: "INSERT", Answer: "INSERT 0 1"},
+	{Request: "INSERT", Answer: "INSERT 0 0", Code: "0 rows"},
+	{Request: "UPDATE", Answer: "UPDATE 1"},
+	{Request: "UPDATE", Answer: "UPDATE 0", Code: "0 rows"},
+	{Request: "DELETE", Answer: "DELETE 1"},
+	{Request: "DELETE", Answer: "DELETE 0"},
+	{Request: "SELECT", Answer: "SELECT 1"},
+	{Request: "SELECT", Answer: "SELECT 0"},
+	{Request: "BEGIN", Answer: "BEGIN"},
+	{Request: "COMMIT", Answer: "COMMIT"},
+	{Request: "ROLLBACK", Answer: "ROLLBACK"},
+}
+
+// unexpectedTag is the error for an answer that is not among the accepted ones.
+type unexpectedTag struct{ request, answer string }
+
+func (e *unexpectedTag) Error() string { return e.request + " was answered with " + e.answer }
+
+// tagged gives the code of the accepted answer that a command tag is.
+func tagged(request, tag string) (code string, err error) {
+	for _, row := range postgresAccepted {
+		if row.Request == request && row.Answer == tag {
+			return row.Code, nil
+		}
+	}
+	return "", &unexpectedTag{request, strconv.Quote(tag)}
+}
 
 // postgresAnswers: a code is an SQLSTATE, or the name of what refused a write:
 // "0 rows", or what a SELECT showed first ("exists", "stale"). An SQLSTATE that
@@ -73,7 +108,9 @@ var postgresAnswers = []Answer{
 	{Code: "53300", Outcome: Invalid, Source: postgresManual + ": too many connections"},
 	{Code: "0A000", Outcome: Invalid, Source: postgresManual + ": not supported"},
 	{Code: "22000", Outcome: Invalid, Source: postgresManual + ": data exceptions"},
-	{Code: "25000", Outcome: Invalid, Source: postgresManual + ": transaction states, as read only"},
+	{Code: "25006", Outcome: Invalid, Source: postgresMeasured + ": read only: a standby, or default_transaction_read_only"},
+	{Code: "25000", Outcome: Invalid, Source: postgresManual + ": transaction states"},
+	{Code: "26000", Outcome: Invalid, Source: postgresMeasured + ": no such prepared statement: the session is another now"},
 	{Code: "28000", Outcome: Invalid, Source: postgresManual + ": authorization"},
 	{Code: "3D000", Outcome: Invalid, Source: postgresManual + ": no such database"},
 	{Code: "3F000", Outcome: Invalid, Source: postgresManual + ": no such schema"},
@@ -100,6 +137,9 @@ const postgresFinest = time.Microsecond
 // compared with the server's clock.
 const expiresColumn = "expires-column"
 
+// postgresStatement is a statement by the name that its code has for it.
+type postgresStatement struct{ request, name, sql string }
+
 // postgresStatements are prepared when a session is opened, so that each is one
 // round trip.
 //
@@ -107,7 +147,7 @@ const expiresColumn = "expires-column"
 // and the time. That of a row which is overwritten is not taken from excluded: it
 // counts from after the wait for another's lock. A record's own expiry, $5, is in
 // the same column and means the same.
-func postgresStatements(ttl string) []struct{ name, sql string } {
+func postgresStatements(ttl string) []postgresStatement {
 	expiry, expired, told, unmodified := `$5`, `false`, ``, `$7`
 	if ttl == expiresColumn {
 		unmodified = `$8`
@@ -122,18 +162,18 @@ func postgresStatements(ttl string) []struct{ name, sql string } {
 	if ttl == expiresColumn {
 		claim = overwrite + ` where ` + expired
 	}
-	return []struct{ name, sql string }{
-		{"read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
-		{"version", `select version from contend_records where key = $1`},
-		{"updated", `select updated_at from contend_records where key = $1`},
-		{"expired", `select ` + expired + ` from contend_records where key = $1`},
-		{"delete", `delete from contend_records where key = $1`},
-		{"insert", insert + told},
-		{"claim", insert + claim + told},
-		{"put", insert + overwrite + told},
-		{"update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
+	return []postgresStatement{
+		{"SELECT", "read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
+		{"SELECT", "version", `select version from contend_records where key = $1`},
+		{"SELECT", "updated", `select updated_at from contend_records where key = $1`},
+		{"SELECT", "expired", `select ` + expired + ` from contend_records where key = $1`},
+		{"DELETE", "delete", `delete from contend_records where key = $1`},
+		{"INSERT", "insert", insert + told},
+		{"INSERT", "claim", insert + claim + told},
+		{"INSERT", "put", insert + overwrite + told},
+		{"UPDATE", "update", `update contend_records set version = version + 1, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
 			where key = $1 and version = $2` + told},
-		{"modify", `update contend_records set version = $2, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
+		{"UPDATE", "modify", `update contend_records set version = $2, token = $3, updated_at = $4, expires_at = ` + expiry + `, body = $6
 			where key = $1 and updated_at = ` + unmodified + told},
 	}
 }
@@ -145,6 +185,10 @@ type postgresTarget struct {
 	ttl         string // "": none
 	server      string
 	lockTimeout time.Duration // 0: none
+	pooled      bool          // the server's sessions are not those that we opened; known after Prepare
+	id          string        // in the name of what its sessions prepare
+	opened      atomic.Int64  // sessions, for their names
+	open        atomic.Int64  // sessions, now
 }
 
 func openPostgres(u *url.URL) (Target, error) {
@@ -163,7 +207,10 @@ func openPostgres(u *url.URL) (Target, error) {
 		return nil, usagef("target %q: %v", Redact(u.String()), redactError(err, u))
 	}
 	param := func(name string) string { return postgresDriver().param(u, name) }
-	t := &postgresTarget{url: u, config: config, create: param("create"), cas: param("cas"), ttl: param("ttl")}
+	// Nothing is prepared but by name: what the client prepares for itself would stay in
+	// the sessions of a pooler.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	t := &postgresTarget{url: u, config: config, id: strings.ToLower(rand.Text()[:10]), create: param("create"), cas: param("cas"), ttl: param("ttl")}
 	if t.ttl == expiresColumn && t.create == "unique-violation" {
 		return nil, usagef("target %q: a plain INSERT cannot take over an expired row; ttl=%s goes with create=on-conflict or create=serializable",
 			Redact(u.String()), expiresColumn)
@@ -173,7 +220,7 @@ func openPostgres(u *url.URL) (Target, error) {
 
 func (t *postgresTarget) Describe() Description {
 	d := Description{Kind: "postgres", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write"}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, HashTags: true, SentBy: "kernel-write"}
 	if t.ttl != "" {
 		d.Strategies["ttl"] = t.ttl
 		d.Notes = append(d.Notes, "the time to live is the column expires_at, by the server's clock: PostgreSQL removes no expired row and shows it "+
@@ -206,7 +253,11 @@ func (t *postgresTarget) Prepare(ctx context.Context, needs Needs) error {
 		return t.explain(err)
 	}
 	t.server = postgresServer(version)
-	if err := t.checkConnections(ctx, s.conn, needs.Sessions); err != nil {
+	second, err := t.checkSessions(ctx, s.conn, version)
+	if err != nil {
+		return err
+	}
+	if err := t.checkConnections(ctx, s.conn, second, needs.Sessions); err != nil {
 		return err
 	}
 	return t.ensureTable(ctx, s.conn)
@@ -221,13 +272,14 @@ func postgresServer(version string) string {
 }
 
 // checkConnections refuses a run whose sessions the server has no room for. Our
-// own connection, which asks, is closed before theirs are opened.
-func (t *postgresTarget) checkConnections(ctx context.Context, conn *pgx.Conn, sessions int) error {
+// own connection, which asks, is closed before theirs are opened; so is the other, of
+// the process closed, which may still be about to end.
+func (t *postgresTarget) checkConnections(ctx context.Context, conn *pgx.Conn, closed, sessions int) error {
 	var most, reserved, used int
 	err := conn.QueryRow(ctx, `select current_setting('max_connections')::int,
 		current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0),
-		(select count(*) from pg_stat_activity where datid is not null and pid <> pg_backend_pid()
-			and coalesce(backend_type, 'client backend') = 'client backend')`).Scan(&most, &reserved, &used)
+		(select count(*) from pg_stat_activity where datid is not null and pid <> pg_backend_pid() and pid <> $1
+			and coalesce(backend_type, 'client backend') = 'client backend')`, closed).Scan(&most, &reserved, &used)
 	if err != nil {
 		return t.explain(err)
 	}
@@ -255,8 +307,7 @@ func (t *postgresTarget) ensureTable(ctx context.Context, conn *pgx.Conn) error 
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: cannot create the table contend_records: create it by hand or use a user who may: %w",
-			Redact(t.url.String()), redactError(err, t.url))
+		return fmt.Errorf("%s: cannot create the table contend_records: %s: %w", Redact(t.url.String()), postgresHint(err), redactError(err, t.url))
 	}
 	return nil
 }
@@ -270,26 +321,27 @@ func sqlState(err error) string {
 	return ""
 }
 
+// Open prepares what the session will send, under names of its own, and sets what it
+// needs; Close takes both back.
 func (t *postgresTarget) Open(ctx context.Context, _ int) (Session, error) {
 	s, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range postgresStatements(t.ttl) {
-		if _, err := s.conn.Prepare(ctx, statement.name, statement.sql); err != nil {
-			s.Close()
-			return nil, t.explain(err)
-		}
+	if err := s.set(ctx); err != nil {
+		s.Close()
+		return nil, t.explain(err)
 	}
+	s.counted = true
+	t.open.Add(1)
 	return s, nil
 }
 
-// connect opens a connection whose lone statements run at READ COMMITTED,
-// whatever the server's default is.
+// connect opens a connection, on which nothing is set, and makes one round trip.
 func (t *postgresTarget) connect(ctx context.Context) (*postgresSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	s := &postgresSession{target: t}
+	s := &postgresSession{target: t, prefix: fmt.Sprintf("contend_%s_%d_", t.id, t.opened.Add(1))}
 	config, connected := t.config.Copy(), false
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if connected {
@@ -303,9 +355,11 @@ func (t *postgresTarget) connect(ctx context.Context) (*postgresSession, error) 
 		return nil, t.explain(err)
 	}
 	s.conn, connected = conn, true
-	settings := fmt.Sprintf(`set default_transaction_isolation = 'read committed'; set lock_timeout = %d`, t.lockTimeout.Milliseconds())
-	if _, err := s.conn.Exec(ctx, settings); err != nil {
+	if _, err := s.conn.Exec(ctx, "select 1"); err != nil {
 		s.Close()
+		if sqlState(err) == "" && ctx.Err() != nil {
+			return nil, t.waits(ctx.Err())
+		}
 		return nil, t.explain(err)
 	}
 	return s, nil
@@ -313,19 +367,11 @@ func (t *postgresTarget) connect(ctx context.Context) (*postgresSession, error) 
 
 // explain says what to do about an error outside of Do.
 func (t *postgresTarget) explain(err error) error {
-	name, code, err := Redact(t.url.String()), sqlState(err), redactError(err, t.url)
-	switch {
-	case code == "":
-		return fmt.Errorf("cannot reach %s: is the server running, and are host, port and sslmode right: %w", name, err)
-	case code == "53300":
-		return fmt.Errorf("%s has no connection left: lower the number of contenders, or raise max_connections: %w", name, err)
-	case code[:2] == "28" || code == "3D000":
-		return fmt.Errorf("%s refuses us: check user, password and database in the URL: %w", name, err)
-	case code[:2] == "42":
-		return fmt.Errorf("%s: the table contend_records cannot be used: check the user's rights, or drop it if it is not ours: %w", name, err)
-	default:
-		return fmt.Errorf("%s answers with an error: mend the server, or the URL: %w", name, err)
+	name, hint, err := Redact(t.url.String()), postgresHint(err), redactError(err, t.url)
+	if sqlState(err) == "" {
+		return unreachable(name, "host, port and sslmode", err)
 	}
+	return fmt.Errorf("%s refuses us: %s: %w", name, hint, err)
 }
 
 func (t *postgresTarget) Clean(ctx context.Context, which Selection) (int, error) {
@@ -370,7 +416,11 @@ type postgresSession struct {
 	target *postgresTarget
 	clock  sentClock
 	conn   *pgx.Conn
-	ttl    time.Duration // of the op under way
+	prefix string // of the names of its statements
+	// requests are those of the statements that it has prepared; nil: nothing is set.
+	requests map[string]string
+	counted  bool          // among the open sessions
+	ttl      time.Duration // of the op in flight
 	// What that op stored, as the statement told it.
 	expires time.Time
 	granted time.Duration
@@ -379,6 +429,11 @@ type postgresSession struct {
 func (s *postgresSession) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	s.unset(ctx)
+	if s.counted {
+		s.target.open.Add(-1)
+		s.counted = false
+	}
 	return s.conn.Close(ctx)
 }
 
@@ -399,7 +454,7 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 	case Read:
 		return s.read(ctx, op.Key)
 	case Delete:
-		_, err := s.conn.Exec(ctx, "delete", op.Key)
+		_, err := s.execute(ctx, "delete", nil, op.Key)
 		return s.reply("", err)
 	case Write:
 		return s.write(ctx, op)
@@ -471,12 +526,13 @@ func (s *postgresSession) read(ctx context.Context, key string) Reply {
 	var record Record
 	var updated, expires *time.Time
 	var body []byte
-	err := s.conn.QueryRow(ctx, "read", key).Scan(&record.Token, &record.Version, &updated, &expires, &body)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Reply{Outcome: Missing, Attempts: 1, Sent: s.clock.at()}
-	}
+	found, err := s.execute(ctx, "read", []any{&record.Token, &record.Version, &updated, &expires, &body}, key)
 	r := s.reply("", err)
-	if err == nil {
+	switch {
+	case err != nil:
+	case found == 0:
+		r.Outcome = Missing
+	default:
 		record.UpdatedAt, record.ExpiresAt, record.Body = timeOrZero(updated), timeOrZero(expires), body
 		r.Record = record
 		if s.target.ttl == expiresColumn {
@@ -521,32 +577,32 @@ func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 	}
 	switch op.If.Guard {
 	case Unguarded:
-		return s.reply(s.put(ctx, s.conn, "put", stored))
+		return s.reply(s.put(ctx, "put", stored))
 	case IfAbsent:
 		switch s.target.create {
 		case "on-conflict":
-			return s.reply(s.put(ctx, s.conn, "claim", stored))
+			return s.reply(s.put(ctx, "claim", stored))
 		case "unique-violation":
-			return s.reply(s.put(ctx, s.conn, "insert", stored))
+			return s.reply(s.put(ctx, "insert", stored))
 		}
-		return s.inTransaction(ctx, pgx.Serializable, func(tx pgx.Tx) (refused string, err error) {
-			expired, found, err := selected[bool](ctx, tx, "expired", op.Key)
+		return s.inTransaction(ctx, "serializable", func() (refused string, err error) {
+			expired, found, err := selected[bool](ctx, s, "expired", op.Key)
 			switch {
 			case err != nil || found && !expired:
 				return "exists", err
 			case expired:
-				return s.put(ctx, tx, "put", stored)
+				return s.put(ctx, "put", stored)
 			}
-			return s.put(ctx, tx, "insert", stored)
+			return s.put(ctx, "insert", stored)
 		})
 	case IfVersion:
-		return s.compareAndSet(ctx, "update", guarded, func(tx pgx.Tx) (same bool, err error) {
-			version, found, err := selected[int64](ctx, tx, "version", op.Key)
+		return s.compareAndSet(ctx, "update", guarded, func() (same bool, err error) {
+			version, found, err := selected[int64](ctx, s, "version", op.Key)
 			return found && version == op.If.Counter, err
 		})
 	case IfUnmodified:
-		return s.compareAndSet(ctx, "modify", append(stored, op.If.UpdatedAt), func(tx pgx.Tx) (same bool, err error) {
-			updated, _, err := selected[*time.Time](ctx, tx, "updated", op.Key)
+		return s.compareAndSet(ctx, "modify", append(stored, op.If.UpdatedAt), func() (same bool, err error) {
+			updated, _, err := selected[*time.Time](ctx, s, "updated", op.Key)
 			return op.If.unmodified(Record{UpdatedAt: timeOrZero(updated)}), err
 		})
 	default:
@@ -556,88 +612,125 @@ func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 
 // compareAndSet executes a statement that compares in its WHERE, by itself or, as
 // the strategy is, in a transaction after a SELECT that compares as well.
-func (s *postgresSession) compareAndSet(ctx context.Context, statement string, arguments []any, compare func(pgx.Tx) (same bool, err error)) Reply {
-	level := pgx.Serializable
+func (s *postgresSession) compareAndSet(ctx context.Context, statement string, arguments []any, compare func() (same bool, err error)) Reply {
+	level := "serializable"
 	switch s.target.cas {
 	case "where":
-		return s.reply(s.put(ctx, s.conn, statement, arguments))
+		return s.reply(s.put(ctx, statement, arguments))
 	case "repeatable-read":
-		level = pgx.RepeatableRead
+		level = "repeatable read"
 	}
-	return s.inTransaction(ctx, level, func(tx pgx.Tx) (refused string, err error) {
-		if same, err := compare(tx); !same || err != nil {
+	return s.inTransaction(ctx, level, func() (refused string, err error) {
+		if same, err := compare(); !same || err != nil {
 			return "stale", err
 		}
-		return s.put(ctx, tx, statement, arguments)
+		return s.put(ctx, statement, arguments)
 	})
-}
-
-// postgresConn is a connection, or a transaction on it.
-type postgresConn interface {
-	Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error)
-	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
 }
 
 // put executes a statement that writes one row, and gives what it was refused by,
 // if it was.
-func (s *postgresSession) put(ctx context.Context, on postgresConn, statement string, arguments []any) (refused string, err error) {
+func (s *postgresSession) put(ctx context.Context, statement string, arguments []any) (refused string, err error) {
 	if s.target.ttl == "" {
-		tag, err := on.Exec(ctx, statement, arguments...)
-		if err == nil && tag.RowsAffected() == 0 {
-			return "0 rows", nil
-		}
-		return "", err
+		rows, err := s.execute(ctx, statement, nil, arguments...)
+		return refusedBy(rows), err
 	}
 	var expires *time.Time
 	var now time.Time
-	err = on.QueryRow(ctx, statement, arguments...).Scan(&expires, &now)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return "0 rows", nil
-	case err == nil && expires != nil:
+	rows, err := s.execute(ctx, statement, []any{&expires, &now}, arguments...)
+	if rows > 0 && err == nil && expires != nil {
 		s.expires = expires.UTC()
 		if s.ttl > 0 {
 			// The clock was read twice, microseconds apart.
 			s.granted = expires.Sub(now).Round(time.Millisecond)
 		}
 	}
-	return "", err
+	return refusedBy(rows), err
+}
+
+func refusedBy(rows int) string {
+	if rows == 0 {
+		return "0 rows"
+	}
+	return ""
+}
+
+// execute sends a prepared statement and gives the number of rows that its tag tells:
+// 0 or 1. into takes what the row shows; nil: it shows nothing.
+func (s *postgresSession) execute(ctx context.Context, statement string, into []any, arguments ...any) (rows int, err error) {
+	answer, err := s.conn.Query(ctx, s.prefix+statement, arguments...)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Close()
+	shown := 0
+	for ; answer.Next(); shown++ {
+		if into == nil || shown > 0 {
+			continue
+		}
+		if err := answer.Scan(into...); err != nil {
+			return 0, err
+		}
+	}
+	if err := answer.Err(); err != nil {
+		return 0, err
+	}
+	tag, request := answer.CommandTag(), s.requests[statement]
+	if _, err := tagged(request, tag.String()); err != nil {
+		return 0, err
+	}
+	if rows = int(tag.RowsAffected()); into != nil && shown != rows {
+		return 0, &unexpectedTag{request, fmt.Sprintf("%q and %d rows", tag, shown)}
+	}
+	return rows, nil
 }
 
 // selected gives the one value that a statement finds of a key.
-func selected[T any](ctx context.Context, tx pgx.Tx, statement, key string) (value T, found bool, err error) {
-	err = tx.QueryRow(ctx, statement, key).Scan(&value)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return value, false, nil
-	}
-	return value, err == nil, err
+func selected[T any](ctx context.Context, s *postgresSession, statement, key string) (value T, found bool, err error) {
+	rows, err := s.execute(ctx, statement, []any{&value}, key)
+	return value, rows > 0, err
 }
 
 // inTransaction commits unless the work was refused or failed.
-func (s *postgresSession) inTransaction(ctx context.Context, level pgx.TxIsoLevel, work func(pgx.Tx) (refused string, err error)) Reply {
-	tx, err := s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
-	if err != nil {
+func (s *postgresSession) inTransaction(ctx context.Context, level string, work func() (refused string, err error)) Reply {
+	if err := s.command(ctx, "BEGIN", "begin isolation level "+level); err != nil {
 		return s.reply("", err)
 	}
-	refused, err := work(tx)
+	refused, err := work()
 	if refused == "" && err == nil {
-		return s.reply("", tx.Commit(ctx))
+		return s.reply("", s.command(ctx, "COMMIT", "commit"))
 	}
 	reply := s.reply(refused, err)
-	// What is not committed has no effect: where this fails, pgx closes the
-	// connection, and the reply stands.
-	tx.Rollback(ctx)
+	// What is not committed has no effect: where this fails, the connection ends it,
+	// and the reply stands.
+	if err := s.command(ctx, "ROLLBACK", "rollback"); err != nil {
+		s.conn.Close(ctx)
+	}
 	return reply
+}
+
+// command sends a statement without arguments whose tag is the request.
+func (s *postgresSession) command(ctx context.Context, request, sql string) error {
+	tag, err := s.conn.Exec(ctx, sql)
+	if err == nil {
+		_, err = tagged(request, tag.String())
+	}
+	return err
 }
 
 // reply sorts what came back: what refused the write, or the error.
 func (s *postgresSession) reply(refused string, err error) Reply {
 	r := Reply{Outcome: OK, Attempts: 1, Sent: s.clock.at()}
+	var tag *unexpectedTag
+	var scan pgx.ScanArgError
 	switch state := sqlState(err); {
 	case state != "":
-		r.Code, r.Message = state, redactError(err, s.target.url).Error()
-	case errors.Is(err, pgx.ErrTxCommitRollback):
-		r.Code, r.Message = "rolled-back", err.Error()
+		r.Code, r.Message = state, sample(redactError(err, s.target.url).Error())
+		if cause, known := postgresCauses[state]; known {
+			r.Message += " (" + cause + ")"
+		}
+	case errors.As(err, &tag), errors.As(err, &scan):
+		return Reply{Outcome: Unmapped, Code: unexpected, Message: sample(err.Error()), Attempts: 1, Sent: r.Sent}
 	case err != nil:
 		return lost(redactError(err, s.target.url), s.clock.at())
 	default:

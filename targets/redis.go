@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -32,8 +33,9 @@ func redisDriver() Driver {
 				{Name: "lua", Meaning: "a script, by EVALSHA, that compares and sets", Losers: []string{"0"}},
 				{Name: "watch", Meaning: "WATCH, GET, compare, then MULTI, SET, EXEC", Losers: []string{"nil", "stale", "touched"}}}},
 		},
-		Answers: redisAnswers,
-		open:    openRedis,
+		Accepted: redisAccepted,
+		Answers:  redisAnswers,
+		open:     openRedis,
 	}
 }
 
@@ -105,6 +107,8 @@ type redisTarget struct {
 	tls         *tls.Config   // nil: plain TCP
 	create, cas string
 	server      string
+	notes       []string // that Prepare adds
+	compares    bool     // the run has writes that compare and set; known after Prepare
 }
 
 func openRedis(u *url.URL) (Target, error) {
@@ -135,36 +139,72 @@ func openRedis(u *url.URL) (Target, error) {
 
 func (t *redisTarget) Describe() Description {
 	return Description{Kind: "redis", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", TTLUnit: time.Millisecond}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", HashTags: true, TTLUnit: time.Millisecond, Notes: t.notes}
 }
 
-func (t *redisTarget) Prepare(ctx context.Context, _ Needs) error {
+// Prepare asks for no more than the run needs: a user who may not ask for the server's
+// name, or load a script that the run does without, goes on.
+func (t *redisTarget) Prepare(ctx context.Context, needs Needs) error {
 	s, err := t.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	defer s.closeAtEndOf(ctx)()
-	info, err := s.client.Info(ctx, "server").Result()
-	if err != nil {
-		return t.explain(ctx, err)
+	t.notes = nil
+	if err := t.identify(ctx, s); err != nil {
+		return err
 	}
-	t.server = redisServer(info)
+	t.compares = needs.Precision > 0 || slices.ContainsFunc(needs.Guards, func(g Guard) bool { return g == IfVersion || g == IfUnmodified })
+	if t.cas != "lua" {
+		return nil
+	}
+	refused, err := t.load(ctx, s)
+	if refused != nil && err == nil {
+		t.notes = append(t.notes, fmt.Sprintf("SCRIPT LOAD is refused (%s): writes on a version are left out; ?cas=watch does without scripts",
+			sample(redactError(refused, t.url).Error())))
+	}
+	return err
+}
+
+// identify asks what the server is, which it need not tell.
+func (t *redisTarget) identify(ctx context.Context, s *redisSession) error {
+	info, err := s.client.Info(ctx, "server").Result()
+	var refused redis.Error
+	switch {
+	case errors.As(err, &refused):
+		t.notes = append(t.notes, fmt.Sprintf("the server's name and version are unknown: INFO is refused (%s)", sample(redactError(err, t.url).Error())))
+	case err != nil:
+		return t.explain(ctx, err)
+	default:
+		t.server = redisServer(info)
+		if strings.Contains(info, "redis_mode:cluster") {
+			t.notes = append(t.notes, oneNode)
+		}
+		if t.server == "" {
+			t.notes = append(t.notes, "the server's name and version are unknown: INFO tells neither")
+		}
+	}
+	if t.server == "" {
+		t.server = "unknown, speaks as Redis"
+	}
 	return nil
 }
 
-// redisServer reads name and version out of the answer to INFO server. Valkey
-// tells a redis_version too: the one that it is compatible with.
-func redisServer(info string) string {
-	fields := map[string]string{}
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[name] = value
+// load loads the script, if the server lets us: refused says why it does not, which is
+// an error where the run compares and sets.
+func (t *redisTarget) load(ctx context.Context, s *redisSession) (refused redis.Error, err error) {
+	s.script, err = s.client.ScriptLoad(ctx, casScript).Result()
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &refused):
+		return nil, t.explain(ctx, err)
+	case t.compares:
+		return refused, fmt.Errorf("%s lets us load no script, and cas=lua needs one: choose ?cas=watch: %w", Redact(t.url.String()), redactError(err, t.url))
 	}
-	if version := fields["valkey_version"]; version != "" {
-		return "Valkey " + version
-	}
-	return "Redis " + fields["redis_version"]
+	s.script = ""
+	return refused, nil
 }
 
 func (t *redisTarget) Open(ctx context.Context, _ int) (Session, error) {
@@ -174,9 +214,9 @@ func (t *redisTarget) Open(ctx context.Context, _ int) (Session, error) {
 	}
 	if t.cas == "lua" {
 		defer s.closeAtEndOf(ctx)()
-		if s.script, err = s.client.ScriptLoad(ctx, casScript).Result(); err != nil {
+		if _, err := t.load(ctx, s); err != nil {
 			s.Close()
-			return nil, t.explain(ctx, err)
+			return nil, err
 		}
 	}
 	return s, nil
@@ -208,9 +248,17 @@ func (t *redisTarget) connect(ctx context.Context) (*redisSession, error) {
 	options.Dialer = s.conn.dial
 	s.client = redis.NewClient(&options)
 	defer s.closeAtEndOf(ctx)()
-	if err := s.client.Ping(ctx).Err(); err != nil {
+	answer, err := s.client.Ping(ctx).Result()
+	if err != nil {
 		s.Close()
+		if text, refused := s.conn.firstRefusal(); refused && ctx.Err() == nil && noAnswer(err) {
+			return nil, t.refuses(text, errors.New(text))
+		}
 		return nil, t.explain(ctx, err)
+	}
+	if answer != "PONG" {
+		s.Close()
+		return nil, fmt.Errorf("%s answers PING with %q: is it a Redis", Redact(t.url.String()), sample(answer))
 	}
 	return s, nil
 }
@@ -223,14 +271,14 @@ func (t *redisTarget) explain(ctx context.Context, err error) error {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return fmt.Errorf("cannot reach %s: is the server running, and are host, port and scheme right: %w", name, err)
+		return unreachable(name, "host, port and scheme", err)
 	}
-	switch redisCode(answer) {
-	case "NOAUTH", "WRONGPASS", "NOPERM":
-		return fmt.Errorf("%s refuses us: check user and password in the URL, and the user's permissions: %w", name, err)
-	default:
-		return fmt.Errorf("%s answers with an error: mend the server, or the URL: %w", name, err)
-	}
+	return t.refuses(answer.Error(), err)
+}
+
+// refuses says what to do about an error reply.
+func (t *redisTarget) refuses(text string, err error) error {
+	return fmt.Errorf("%s refuses us: %s: %w", Redact(t.url.String()), redisHint(text), redactError(err, t.url))
 }
 
 func (t *redisTarget) Clean(ctx context.Context, which Selection) (int, error) {
@@ -272,6 +320,24 @@ func (t *redisTarget) Close() error { return nil }
 type redisConn struct {
 	net.Conn
 	handedOut, closed atomic.Bool
+	first             []byte // what the server said first
+}
+
+// Read keeps what came first: the client passes over a refusal that comes before it has
+// asked anything, and then finds the connection closed.
+func (c *redisConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.first == nil && n > 0 {
+		c.first = bytes.Clone(b[:n])
+	}
+	return n, err
+}
+
+// firstRefusal gives the error reply that the server began with, if it did.
+func (c *redisConn) firstRefusal() (text string, refused bool) {
+	line, _, _ := strings.Cut(string(c.first), "\r\n")
+	text, refused = redisRefusal(line)
+	return text, refused && !strings.Contains(text, "unknown command") // the client asks in a newer way first
 }
 
 var errSessionClosed = errors.New("the session's connection is closed")
@@ -323,7 +389,7 @@ func (s *redisSession) Do(ctx context.Context, op Op) Reply {
 	case Read:
 		return s.read(ctx, op.Key)
 	case Delete:
-		return s.reply(ctx, "", s.client.Del(ctx, op.Key).Err())
+		return s.ask(ctx, "DEL", "del", op.Key)
 	case Write:
 		return s.write(ctx, op)
 	case Raw:
@@ -344,10 +410,13 @@ func (s *redisSession) raw(ctx context.Context, command json.RawMessage) Reply {
 		arguments[i] = word
 	}
 	answer, err := s.client.Do(ctx, arguments...).Result()
-	r := s.reply(ctx, "", err)
-	if r.Code == "nil" {
+	r := s.reply(ctx, err)
+	switch {
+	case r.Code == "nil":
 		r.Outcome = nilOutcome(words)
-	} else if r.Message != "" {
+	case r.Outcome == OK && isSet(words) && !hasWord(words, "get") && answer != "OK":
+		r = unexpectedReply("SET", fmt.Sprintf("%#v", answer), r.Sent)
+	case r.Message != "":
 		answer = r.Message
 	}
 	if r.Outcome != Unknown && r.Outcome != NotSent {
@@ -359,32 +428,43 @@ func (s *redisSession) raw(ctx context.Context, command json.RawMessage) Reply {
 // nilOutcome is what a nil reply means: a refusal of SET, unless SET was to give what
 // was there before; for other commands, that there is nothing.
 func nilOutcome(words []string) Outcome {
-	has := func(option string) bool {
-		return slices.ContainsFunc(words[1:], func(word string) bool { return strings.EqualFold(word, option) })
-	}
 	switch {
-	case !strings.EqualFold(words[0], "set"):
+	case !isSet(words):
 		return Missing
-	case has("get"):
+	case hasWord(words, "get"):
 		return OK
 	default:
 		return Conflict
 	}
 }
 
+func isSet(words []string) bool { return strings.EqualFold(words[0], "set") }
+
+func hasWord(words []string, option string) bool {
+	return slices.ContainsFunc(words[1:], func(word string) bool { return strings.EqualFold(word, option) })
+}
+
 func (s *redisSession) read(ctx context.Context, key string) Reply {
-	stored, err := s.client.Get(ctx, key).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return Reply{Outcome: Missing, Attempts: 1, Sent: s.clock.at()}
-	}
-	r := s.reply(ctx, "", err)
-	if err == nil {
+	r, stored := s.get(ctx, key)
+	switch {
+	case r.Code == "nil":
+		return Reply{Outcome: Missing, Attempts: 1, Sent: r.Sent}
+	case r.Outcome == OK:
 		var ours bool
 		if r.Record, ours = decodeRecord(stored); !ours {
 			r.Message = "the key holds something that is not a record of contend"
 		}
 	}
 	return r
+}
+
+// get gives what a key holds; the reply's code is nil where it holds nothing.
+func (s *redisSession) get(ctx context.Context, key string) (r Reply, stored []byte) {
+	command := s.client.DoRaw(ctx, "get", key)
+	if r = s.answered(ctx, "GET", command); r.Outcome == OK {
+		_, stored, _ = bytes.Cut(bytes.TrimSuffix(command.Val(), []byte("\r\n")), []byte("\r\n"))
+	}
+	return r, stored
 }
 
 // decodeRecord gives the empty Record for a value that is not one of ours.
@@ -408,19 +488,18 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 	}
 	switch {
 	case op.If.Guard == Unguarded:
-		return s.reply(ctx, "", s.client.Do(ctx, set...).Err())
+		return s.ask(ctx, "SET", set...)
 	case op.If.Guard == IfAbsent && s.target.create == "nx":
-		return s.reply(ctx, "", s.client.Do(ctx, append(set, "nx")...).Err())
+		return s.ask(ctx, "SET NX", append(set, "nx")...)
 	case op.comparesAndSets() && s.target.cas == "lua":
 		unmodified := ""
 		if op.If.Guard == IfUnmodified {
 			unmodified = op.If.UpdatedAt.UTC().Format(time.RFC3339Nano)
 		}
-		changed, err := s.client.EvalSha(ctx, s.script, []string{op.Key}, op.If.Counter, value, milliseconds, unmodified).Int64()
-		if err == nil && changed == 0 {
-			return s.reply(ctx, "0", nil)
+		if s.script == "" {
+			return Reply{Outcome: Unsupported, Message: "SCRIPT LOAD is refused here; choose ?cas=watch"}
 		}
-		return s.reply(ctx, "", err)
+		return s.ask(ctx, "EVALSHA", "evalsha", s.script, 1, op.Key, op.If.Counter, value, milliseconds, unmodified)
 	case op.If.Guard == IfAbsent, op.comparesAndSets():
 		return s.writeWatched(ctx, op, set)
 	default:
@@ -429,86 +508,121 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 }
 
 func (s *redisSession) writeWatched(ctx context.Context, op Op, set []any) Reply {
-	if err := s.client.Do(ctx, "watch", op.Key).Err(); err != nil {
-		return s.reply(ctx, "", err)
+	if r := s.ask(ctx, "WATCH", "watch", op.Key); r.Outcome != OK {
+		return r
 	}
-	stored, err := s.client.Get(ctx, op.Key).Bytes()
-	absent := errors.Is(err, redis.Nil)
-	if absent {
-		err = nil
-	}
-	refused := ""
-	if record, ours := decodeRecord(stored); op.If.Guard == IfAbsent && !absent {
-		refused = "exists"
-	} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) || op.If.Guard == IfUnmodified && !op.If.unmodified(record) {
-		refused = "stale"
-	}
-	if err != nil || refused != "" {
-		reply := s.reply(ctx, refused, err)
-		if !s.conn.closed.Load() {
-			s.client.Do(ctx, "unwatch") // where this fails the client closes the connection
+	r, stored := s.get(ctx, op.Key)
+	absent := r.Code == "nil"
+	if absent || r.Outcome == OK {
+		refused := ""
+		if record, ours := decodeRecord(stored); op.If.Guard == IfAbsent && !absent {
+			refused = "exists"
+		} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) || op.If.Guard == IfUnmodified && !op.If.unmodified(record) {
+			refused = "stale"
 		}
-		return reply
-	}
-	// Plain commands in one packet, each of whose replies is read: the client's
-	// own transaction leaves replies unread when MULTI is refused.
-	var exec *redis.Cmd
-	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Do(ctx, "multi")
-		p.Do(ctx, set...)
-		exec = p.Do(ctx, "exec")
-		return nil
-	})
-	if err == nil {
-		err = firstError(exec)
-	}
-	if errors.Is(err, redis.Nil) && op.If.Guard == IfUnmodified {
-		return s.reply(ctx, "touched", nil)
-	}
-	return s.reply(ctx, "", err)
-}
-
-// firstError finds an error reply among the replies that EXEC gathers.
-func firstError(exec *redis.Cmd) error {
-	replies, err := exec.Slice()
-	for _, reply := range replies {
-		if failed, ok := reply.(error); ok {
-			return failed
+		if refused == "" {
+			return s.exec(ctx, op, set)
 		}
+		r.Code, r.Outcome = refused, outcomeOf(redisAnswers, refused, 0)
 	}
-	return err
-}
-
-// reply sorts what came back: what refused the write, or the client's error.
-func (s *redisSession) reply(ctx context.Context, refused string, err error) Reply {
-	r := Reply{Outcome: OK, Attempts: 1, Sent: s.clock.at()}
-	var answer redis.Error
-	switch {
-	case errors.Is(err, redis.Nil):
-		r.Code = "nil"
-	case errors.As(err, &answer):
-		r.Code, r.Message = redisCode(answer), redactError(err, s.target.url).Error()
-	case err != nil:
-		s.conn.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return lost(redactError(err, s.target.url), s.clock.at())
-	default:
-		r.Code = refused
-	}
-	if r.Code != "" {
-		r.Outcome = outcomeOf(redisAnswers, r.Code, 0)
+	if !s.conn.closed.Load() {
+		s.client.Do(ctx, "unwatch") // where this fails the client closes the connection
 	}
 	return r
 }
 
-// redisCode is the first word of an error reply where that is in capitals, as
-// those of Redis are; a proxy's free text has no code.
-func redisCode(answer redis.Error) string {
-	word, _, _ := strings.Cut(answer.Error(), " ")
-	if word == "" || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return "without-code"
+// exec sends a write in a transaction, as plain commands in one packet, each of
+// whose replies is read: the client's own transaction leaves replies unread when
+// MULTI is refused.
+func (s *redisSession) exec(ctx context.Context, op Op, set []any) Reply {
+	multi, queued, exec := redis.NewRawCmd(ctx, "multi"), redis.NewRawCmd(ctx, set...), redis.NewRawCmd(ctx, "exec")
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		return errors.Join(p.Process(ctx, multi), p.Process(ctx, queued), p.Process(ctx, exec))
+	})
+	if err != nil {
+		return s.lost(ctx, err)
 	}
-	return word
+	if string(queued.Val()) == "+OK\r\n" {
+		// Without the transaction it was applied at once.
+		return unexpectedReply("SET after MULTI", "+OK", s.clock.at())
+	}
+	for _, part := range []struct {
+		request string
+		command *redis.RawCmd
+	}{{"MULTI", multi}, {"SET after MULTI", queued}} {
+		if r := s.answered(ctx, part.request, part.command); r.Outcome != OK {
+			return r
+		}
+	}
+	r := s.answered(ctx, "EXEC", exec)
+	if r.Code == "nil" && op.If.Guard == IfUnmodified {
+		r.Code, r.Outcome = "touched", outcomeOf(redisAnswers, "touched", 0)
+	}
+	return r
+}
+
+// ask sends one command, which the table of accepted answers knows as the request.
+func (s *redisSession) ask(ctx context.Context, request string, words ...any) Reply {
+	return s.answered(ctx, request, s.client.DoRaw(ctx, words...))
+}
+
+// answered sorts what a command was answered with, as it came.
+func (s *redisSession) answered(ctx context.Context, request string, command *redis.RawCmd) Reply {
+	answer, err := command.Result()
+	wire := string(answer)
+	text, refused := redisRefusal(wire)
+	code, fits := redisFits(request, wire)
+	switch {
+	case err != nil:
+		return s.lost(ctx, err)
+	case refused:
+		return s.refused(text)
+	case !fits:
+		return unexpectedReply(request, wire, s.clock.at())
+	}
+	r := Reply{Outcome: OK, Code: code, Attempts: 1, Sent: s.clock.at()}
+	if code != "" {
+		r.Outcome = outcomeOf(redisAnswers, code, 0)
+	}
+	return r
+}
+
+// refused sorts an error reply.
+func (s *redisSession) refused(text string) Reply {
+	r := Reply{Code: redisCode(text), Message: sample(redactError(errors.New(text), s.target.url).Error()), Attempts: 1, Sent: s.clock.at()}
+	switch r.Code {
+	case "MOVED", "ASK", "CROSSSLOT":
+		r.Message += " (" + oneNode + ")"
+	}
+	r.Outcome = outcomeOf(redisAnswers, r.Code, 0)
+	return r
+}
+
+// lost is the reply where the client has no answer: there was none, or it could make
+// nothing of what came, which it quotes.
+func (s *redisSession) lost(ctx context.Context, err error) Reply {
+	s.conn.Close()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case noAnswer(err), errors.Is(err, errSessionClosed), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout):
+	default:
+		return unexpectedReply("the request", redactError(err, s.target.url).Error(), s.clock.at())
+	}
+	return lost(redactError(err, s.target.url), s.clock.at())
+}
+
+// reply sorts the answer to a raw op, by the client's error.
+func (s *redisSession) reply(ctx context.Context, err error) Reply {
+	var answer redis.Error
+	switch {
+	case err == nil:
+		return Reply{Outcome: OK, Attempts: 1, Sent: s.clock.at()}
+	case errors.Is(err, redis.Nil):
+		return Reply{Outcome: outcomeOf(redisAnswers, "nil", 0), Code: "nil", Attempts: 1, Sent: s.clock.at()}
+	case errors.As(err, &answer):
+		return s.refused(answer.Error())
+	default:
+		return s.lost(ctx, err)
+	}
 }

@@ -286,15 +286,19 @@ func TestRedisSortsErrorReplies(t *testing.T) {
 	}
 }
 
-// A read-only reply makes the client drop the connection: the session is broken
-// then and says so, rather than dial another in the middle of a race.
-func TestRedisSessionStaysBroken(t *testing.T) {
+// A refusal, of whatever kind, leaves the session whole, on its one connection.
+func TestRedisSessionOutlivesARefusal(t *testing.T) {
 	server := targettest.RedisServer(t)
-	session := sessionOn(t, server.URL)
-	command(t, redisAdmin(t, server.URL), "replicaof 127.0.0.1 1")
-	expectReply(t, session, writeOp("key", "a", ifAbsent), targets.Invalid, "READONLY")
-	if got := expectReply(t, session, readOp("key"), targets.NotSent, "connection"); got.Attempts != 0 || !got.Sent.IsZero() {
-		t.Errorf("got %+v", got)
+	session, admin := sessionOn(t, server.URL), redisAdmin(t, server.URL)
+	connections := func() int { return strings.Count(admin.ClientList(t.Context()).Val(), "\n") }
+	command(t, admin, "replicaof 127.0.0.1 1")
+	before := connections()
+	for range 2 {
+		expectReply(t, session, writeOp("key", "a", ifAbsent), targets.Invalid, "READONLY")
+		expectReply(t, session, readOp("key"), targets.Missing, "")
+	}
+	if after := connections(); after != before {
+		t.Errorf("%d connections became %d", before, after)
 	}
 }
 

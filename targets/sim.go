@@ -31,8 +31,9 @@ func simDriver() Driver {
 			{Name: "seed", Default: "random", Meaning: "of the latencies and sweeps, a whole number"},
 			{Name: "fault", Default: "", Meaning: "a fault planted in the store, to see that contend sees it", Values: faultValues()},
 		},
-		Answers: forgeAnswers,
-		open:    openSim,
+		Accepted: forgeAccepted,
+		Answers:  forgeAnswers,
+		open:     openSim,
 	}
 }
 

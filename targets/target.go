@@ -106,6 +106,8 @@ type Description struct {
 	// instant, so that all have arrived next to the store by then; 0: the target
 	// does not relay.
 	Lead time.Duration
+	// HashTags: keys can hold { and }, which say where a cluster keeps them.
+	HashTags bool
 	// TTLUnit is what times to live are whole multiples of; 0: any.
 	TTLUnit time.Duration
 	// Uncertainty is how far apart the clocks next to the store may be.

@@ -107,7 +107,7 @@ const answers = [
   [refusal(500, 'INTERNAL_SERVER_ERROR'), 'unknown', 'INTERNAL_SERVER_ERROR', 500],
   [refusal(503, 'KEY_CONFLICT'), 'unknown', 'KEY_CONFLICT', 503],
   [reply(502, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 502],
-  [reply(200, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 200],
+  [reply(200, '<html>', HTML), 'unmapped', 'UNKNOWN_ERROR', 200],
   [lost, 'unknown', 'connection', undefined],
 ];
 for (const [played, outcome, code, status] of answers) {
@@ -352,6 +352,17 @@ test('sql: a row is read as a record, also where numbers come as text', async ()
 });
 
 const sqlRefusal = (status, code, more) => reply(status, JSON.stringify({ code, message: 'because', ...more }));
+for (const [op, body] of [
+  [{ ...absent, kind: 'read' }, '{}'],
+  [{ ...absent, kind: 'read' }, '{"key":"k"}'],
+]) {
+  test(`an answer of success in another shape: ${op.kind} ${body}`, async () => {
+    play = reply(200, body);
+    const { reply: got } = await trigger(op);
+    assert.deepEqual([got.outcome, got.code, got.message, got.attempts], ['unmapped', 'unexpected', body, 1]);
+  });
+}
+
 const sqlAnswers = [
   [refusal(400, 'SQL_EXECUTION_ERROR'), 'invalid', 'SQL_EXECUTION_ERROR', 400],
   [sqlRefusal(400, 'SQL_EXECUTION_ERROR', { debug: { errno: 1146, sqlState: '42S02' } }), 'invalid', 'SQL_EXECUTION_ERROR', 400],
@@ -371,8 +382,8 @@ const sqlAnswers = [
   [sqlRefusal(500, 'SQL_EXECUTION_ERROR', { debug: { errno: 9007 } }), 'unknown', '9007', 500],
   [reply(502, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', 502],
   [reply(200, '<html>', HTML), 'unknown', 'UNKNOWN_ERROR', undefined],
-  [reply(200, 'null'), 'unknown', 'UNKNOWN_ERROR', 200],
-  [rows([]), 'unknown', 'UNKNOWN_ERROR', 200],
+  [reply(200, 'null'), 'unmapped', 'unexpected', 200],
+  [rows([]), 'unmapped', 'unexpected', 200],
   [lost, 'unknown', 'connection', undefined],
 ];
 for (const [i, [played, outcome, code, status]] of sqlAnswers.entries()) {

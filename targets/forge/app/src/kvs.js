@@ -34,6 +34,7 @@ export function kvsStore(create) {
     async ask(op) {
       if (op.kind === 'raw') return askRaw(op);
       const result = await ask(op, create, inEntity(op));
+      // Of the answer to a write or delete the package shows that it was one of success.
       return op.kind === 'read' ? found(result, inEntity(op)) : { outcome: 'ok' };
     },
   };
@@ -80,10 +81,16 @@ function attributesOf({ token, version, updated_at, expires_at, body }) {
   return { token, version, updatedAt: milliseconds(updated_at), expiresAt: milliseconds(expires_at), body };
 }
 
+// unexpected is the reply for a success that is not in the storage's shape.
+function unexpected(result) {
+  return { outcome: 'unmapped', code: 'unexpected', message: String(JSON.stringify(result)).slice(0, 200) };
+}
+
 // found leaves the record out where the value is none of ours. The package tells
 // no status of a success, and gives undefined for KEY_NOT_FOUND alone.
 function found(item, inEntity) {
   if (item === undefined) return { outcome: 'missing', code: 'KEY_NOT_FOUND' };
+  if (typeof item?.key !== 'string' || item.value === undefined) return unexpected(item);
   return { outcome: 'ok', record: recordOf(item.value, inEntity), expires: rfc3339(item.expireTime), granted_ns: granted(item) };
 }
 

@@ -72,7 +72,8 @@ export const sqlStore = {
     if (op.kind === 'read') return Array.isArray(rows) ? found(rows[0]) : unreadable;
     if (!Number.isInteger(rows?.affectedRows)) return unreadable;
     if (op.guard && rows.affectedRows === 0) return { outcome: 'conflict', code: '0 rows', status: 200 };
-    return { outcome: 'ok' };
+    // A PUT that replaces a row counts it twice, and not at all where it stays the same.
+    return rows.affectedRows >= 0 && rows.affectedRows <= (op.guard ? 1 : 2) ? { outcome: 'ok' } : unreadable;
   },
 };
 
@@ -105,7 +106,7 @@ function misfit({ key, value: { token, version } }) {
 }
 
 // unreadable is a success that does not tell what it did.
-const unreadable = { outcome: 'unknown', code: 'UNKNOWN_ERROR', status: 200, message: "the answer is not in Forge SQL's shape" };
+const unreadable = { outcome: 'unmapped', code: 'unexpected', status: 200, message: "the answer is not in Forge SQL's shape" };
 
 function found(row) {
   if (row === undefined) return { outcome: 'missing', code: '0 rows', status: 200 };

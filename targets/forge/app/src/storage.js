@@ -43,7 +43,8 @@ async function performSequence(store, { notBefore, ops }) {
 // the way there, and that or a server's error says nothing of the write; nor does a
 // success that cannot be read.
 function outcomeOf(answers, code, status) {
-  if (status === undefined || status < 300 || status >= 500) return 'unknown';
+  if (status === undefined || status === 202 || status >= 500) return 'unknown';
+  if (status < 300) return 'unmapped'; // a login page, say
   const row = answers.find((answer) => (answer.code ?? code) === code && (answer.status ?? status) === status);
   return row?.outcome ?? 'unmapped';
 }

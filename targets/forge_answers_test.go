@@ -1,0 +1,160 @@
+package targets
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// rest is a REST form of Forge KVS that answers one path, and a get of what contend asks
+// first, as the test says; all others as one that holds nothing.
+func rest(t *testing.T, path string, status int, body string) *forgeREST {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, path):
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		case strings.HasSuffix(r.URL.Path, "/get"):
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"code":"KEY_NOT_FOUND","message":"Key not found"}`)
+		default:
+			w.WriteHeader(204)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv(forgeToken, "secret")
+	target, err := Open("forge+rest+" + server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target.(*forgeREST)
+}
+
+// A success that has another shape than the request's is Unmapped, with a sample; so is an
+// error that is none of the platform's.
+func TestForgeRESTAcceptsNothingElse(t *testing.T) {
+	const page = "<html>\r\n\x1b[31mLog in</html>"
+	set, read := Op{Kind: Write, Key: "k", If: Condition{Guard: IfAbsent}}, Op{Kind: Read, Key: "k", Home: IfVersion}
+	remove := Op{Kind: Delete, Key: "k"}
+	transact := Op{Kind: Write, Key: "k", Home: IfVersion, If: Condition{Guard: IfVersion}}
+	rawSet := Op{Kind: Raw, Key: "k", Raw: []byte(`{"path":"/api/v1/batch/set","body":[]}`)}
+	for _, c := range []struct {
+		op     Op
+		path   string
+		status int
+		body   string
+		want   Outcome
+		code   string
+	}{
+		{set, "/set", 200, page, Unmapped, unexpected},
+		{set, "/set", 200, "", Unmapped, unexpected},
+		{set, "/set", 200, `{"key":"k","value":1}`, Unmapped, unexpected},
+		{set, "/set", 201, `{}`, Unmapped, unexpected},
+		{set, "/set", 203, page, Unmapped, unexpected},
+		{set, "/set", 202, "", Unknown, ""},
+		{set, "/set", 409, page, Unmapped, "UNKNOWN_ERROR"},
+		{set, "/set", 409, `{"code":"KEY_CONFLICT"}`, Unmapped, "UNKNOWN_ERROR"},
+		{set, "/set", 409, `{"code":"A|` + strings.Repeat("x", 4000) + `","message":"m"}`, Unmapped, "UNKNOWN_ERROR"},
+		{set, "/set", 409, `{"code":"KEY_CONFLICT","message":"Provided key already exists"}`, Conflict, "KEY_CONFLICT"},
+		{set, "/set", 204, "", OK, ""},
+		{remove, "/delete", 200, page, Unmapped, unexpected},
+		{remove, "/delete", 204, "", OK, ""},
+		{transact, "/transaction", 200, `{}`, Unmapped, unexpected},
+		{transact, "/transaction", 204, "", OK, ""},
+		{read, "/entity/get", 200, page, Unmapped, unexpected},
+		{read, "/entity/get", 200, `{}`, Unmapped, unexpected},
+		{read, "/entity/get", 200, `null`, Unmapped, unexpected},
+		{read, "/entity/get", 200, `{"key":"k"}`, Unmapped, unexpected},
+		{read, "/entity/get", 204, "", Unmapped, unexpected},
+		{read, "/entity/get", 200, `{"key":"k","value":{"token":"a","version":1}}`, OK, ""},
+		{rawSet, "/batch/set", 200, page, Unmapped, unexpected},
+		{rawSet, "/batch/set", 200, `{"successfulKeys":[]}`, OK, ""},
+	} {
+		s, err := rest(t, c.path, c.status, c.body).Open(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.Do(t.Context(), c.op)
+		if r.Outcome != c.want || r.Code != c.code || r.Attempts != 1 || r.Sent.IsZero() {
+			t.Errorf("%s %d %q: got %+v, want %s %q", c.path, c.status, c.body, r, c.want, c.code)
+		}
+		if r.Outcome == Unmapped && c.body != "" && r.Message == "" || len(r.Message) > 210 || strings.ContainsAny(r.Message, "\x1b\n\r") {
+			t.Errorf("%s %d %q: the sample is %q", c.path, c.status, c.body, r.Message)
+		}
+		s.Close()
+	}
+}
+
+// What does not serve a read is told by its cause.
+func TestForgeRESTRefusalsAreToldByTheirCause(t *testing.T) {
+	for status, want := range map[int]string{200: "is it the address of Forge's storage", 401: "refuses the token", 429: "quota of the installation is spent",
+		500: "try again", 404: "is it the address"} {
+		target := rest(t, "/get", status, "<html>Log in</html>")
+		for _, err := range []error{target.Prepare(t.Context(), Needs{}), func() error { _, err := target.Open(t.Context(), 0); return err }()} {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "running") {
+				t.Errorf("%d: %v, want %q", status, err, want)
+			}
+		}
+	}
+	nobody := rest(t, "/get", 200, "")
+	nobody.base.Host = "127.0.0.1:1"
+	if err := nobody.Prepare(t.Context(), Needs{}); err == nil || !strings.Contains(err.Error(), "is the server running") {
+		t.Error(err)
+	}
+	if _, _, err := listing(t, rest(t, "/query", 200, "<html>")); err == nil {
+		t.Error("a page is a listing")
+	}
+	if _, _, err := listing(t, rest(t, "/query", 200, "{}")); err == nil || !strings.Contains(err.Error(), "no data") {
+		t.Errorf("an object without data is a listing: %v", err)
+	}
+}
+
+func listing(t *testing.T, target *forgeREST) (keys []string, next string, err error) {
+	t.Helper()
+	s, err := target.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.(lister).list(t.Context(), IfAbsent, "contend-", "")
+}
+
+// Every driver says what it accepts, as its own code reads it.
+func TestDriversTellWhatTheyAccept(t *testing.T) {
+	for _, d := range Drivers() {
+		if len(d.Accepted) == 0 {
+			t.Errorf("%s accepts nothing", d.Name)
+		}
+		for _, a := range d.Accepted {
+			if a.Code != "" && outcomeOf(d.Answers, a.Code, 0) == Unmapped {
+				t.Errorf("%s: the code %s of %s has no row among the answers", d.Name, a.Code, a.Request)
+			}
+		}
+	}
+}
+
+// Replies inside a sequence are held to what their ops can have.
+func TestWebTriggerSequences(t *testing.T) {
+	sequence := Op{Kind: Sequence, Key: "contend-01TEST-r1", Ops: []Op{{Kind: Read}, {Kind: Write}}}
+	for parts, want := range map[string][]Outcome{
+		`[{"outcome":"missing"},{"outcome":"ok"}]`:       {OK, Missing, OK},
+		`[{"outcome":"missing"},{"outcome":"missing"}]`:  {Unmapped, Missing, Unmapped},
+		`[{"outcome":"conflict"},{"outcome":"aborted"}]`: {Aborted, Unmapped, Aborted},
+		`[{"outcome":"ok"}]`:                             {Unmapped, OK},
+	} {
+		f, _ := trigger(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"schema":"contend.reply/1","reply":{"outcome":"ok","parts":%s}}`, parts)
+		})
+		r := forgeDo(t, f, sequence)
+		got := []Outcome{r.Outcome}
+		for _, part := range r.Parts {
+			got = append(got, part.Outcome)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %v, want %v", parts, got, want)
+		}
+	}
+}
