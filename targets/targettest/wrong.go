@@ -37,7 +37,11 @@ func WrongStores() []WrongStore {
 			return w.store(s, o)
 		}})
 	}
-	return slices.Concat(all, wrongServers)
+	for _, s := range wrongServers {
+		s.Real = true
+		all = append(all, s)
+	}
+	return all
 }
 
 // StartWrong starts the wrong store that a command line names: NAME [flags]. What it
@@ -97,6 +101,8 @@ func wrongOptions(s WrongStore, arguments []string) (stores.Options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return *o, fmt.Errorf("%s takes no further word, and there is %q", s.Name, flags.Arg(0))
+	case s.Real && len(arguments) > 0:
+		return *o, fmt.Errorf("%s takes no flags: it starts real servers, on free ports", s.Name)
 	case s.Backends == "" && *backends != "":
 		return *o, fmt.Errorf("-b %q: %s stands in front of nothing", *backends, s.Name)
 	case *backends != "" && len(o.Backends) != want:
@@ -134,7 +140,8 @@ func (w *WrongServer) store(s stores.Store, o stores.Options) (string, error) {
 // server starts a real server in a directory of its own.
 func (w *WrongServer) server(start func(dir string) (*Server, error)) (*Server, error) {
 	dir := filepath.Join(w.dir, fmt.Sprint(len(w.stops)))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	// PostgreSQL's user has to pass through.
+	if err := errors.Join(os.Chmod(w.dir, 0o711), os.Mkdir(dir, 0o755)); err != nil {
 		return nil, err
 	}
 	server, err := start(dir)
@@ -180,7 +187,7 @@ func (w *WrongServer) provide(s stores.Store, o *stores.Options) error {
 		}
 		return add(w.replica(o.Backends[0], *o))
 	case "POSTGRESQL":
-		return add(w.server(func(dir string) (*Server, error) { return StartPostgres(dir) }))
+		return add(w.postgres())
 	}
 	return fmt.Errorf("-b is missing: %s stands in front of %s", s.Name, s.Backends)
 }

@@ -86,6 +86,20 @@ func TestWrongStoreWithServersOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestWrongRealServers(t *testing.T) {
+	for _, s := range targettest.WrongStores() {
+		if !s.Real {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			if target := targettest.Wrong(t, s.Name); !answers(t, target) {
+				t.Errorf("nobody listens at %s", target)
+			}
+		})
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                                  "the name of a wrong store is missing",
@@ -100,6 +114,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"slow-link -b 127.0.0.1:1,[::1]:2":  "stands in front of SERVER",
 		"forge-login-page":                  "-b is missing: forge-login-page stands in front of EMULATOR",
 		"two-masters -b 127.0.0.1:1 -delay": "-delay",
+		"redis-full -l 127.0.0.1:1":         "redis-full takes no flags",
 	} {
 		server, err := targettest.StartWrong(t.TempDir(), strings.Fields(arguments)...)
 		if err == nil {

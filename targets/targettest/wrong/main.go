@@ -27,15 +27,11 @@ func main() {
 func run(arguments []string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	// Not in TMPDIR, where another user cannot enter, as PostgreSQL's has to.
-	dir, err := os.MkdirTemp("/tmp", "contend-wrong-")
+	dir, err := os.MkdirTemp("", "contend-wrong-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return err
-	}
 	server, err := targettest.StartWrong(dir, arguments...)
 	if errors.Is(err, flag.ErrHelp) || err != nil && !known(arguments) {
 		list()

@@ -44,7 +44,7 @@ type redis struct {
 	answers             map[string]any // replies to whole commands
 	keepsOnDelete       bool           // DEL counts and removes nothing
 	execAlways          bool           // EXEC does not look at what was watched
-	watchesNoExpiry     bool
+	execTakes           time.Duration
 
 	mu      sync.Mutex
 	keys    map[string]value
@@ -148,12 +148,11 @@ func (s *redis) answer(c *connection, words []string) any {
 // exec is true to Redis but for one thing: others' commands may come between those
 // of the queue, of which contend has one only.
 func (s *redis) exec(c *connection) any {
+	time.Sleep(s.execTakes)
 	changed := false
 	s.mu.Lock()
 	for key, changes := range c.watched {
-		if !s.watchesNoExpiry {
-			s.find(s.place(key))
-		}
+		s.find(s.place(key))
 		changed = changed || s.changes[s.place(key)] != changes
 	}
 	queue := c.queue

@@ -23,6 +23,14 @@ var redisFaults = []struct {
 		func(s *redis, _ Options) {
 			s.refused = func(key string, _, asked value) any { s.store(key, asked); return nil }
 		}},
+	{"loser-stored-ttl", "the same with keys that have a time to live only: a lock that is taken over by GETSET", func(s *redis, _ Options) {
+		s.refused = func(key string, holder, asked value) any {
+			if !holder.expires.IsZero() {
+				s.store(key, asked)
+			}
+			return nil
+		}
+	}},
 	{"loser-stored-late", "a SET NX that is refused is stored -delay later (20ms)", func(s *redis, o Options) {
 		s.refused = func(key string, _, asked value) any {
 			s.later(o.delay(20*time.Millisecond), func() { s.store(key, asked) })
@@ -47,8 +55,9 @@ var redisFaults = []struct {
 	{"void-condition", "a compare-and-set compares nothing", func(s *redis, _ Options) {
 		s.compares = func(string, string, string) bool { return true }
 	}},
-	{"void-watch", "EXEC does not look at what was watched", func(s *redis, _ Options) { s.execAlways = true }},
-	{"watch-blind-to-expiry", "EXEC does not see that a watched key has expired", func(s *redis, _ Options) { s.watchesNoExpiry = true }},
+	{"void-watch", "EXEC takes -delay (20ms) and does not look at what was watched", func(s *redis, o Options) {
+		s.execAlways, s.execTakes = true, o.delay(20*time.Millisecond)
+	}},
 	{"lost-write", "a write on a condition is accepted and not stored", func(s *redis, _ Options) {
 		s.guard = func(check func() bool, _ func()) bool { return s.inOneStep(check, func() {}) }
 	}},
@@ -83,6 +92,13 @@ var redisFaults = []struct {
 	{"evicts-without-ttl", "every key without a time to live is removed -delay after it was written (2ms)",
 		evicting(func(v value) bool { return v.expires.IsZero() })},
 
+	{"resends", "a write on a condition is sent again, and the second reply is the answer: a proxy or a client that tries again",
+		func(s *redis, _ Options) {
+			s.guard = func(check func() bool, set func()) bool {
+				s.inOneStep(check, set)
+				return s.inOneStep(check, set)
+			}
+		}},
 	{"void-delete", "DEL counts keys and removes none", func(s *redis, _ Options) { s.keepsOnDelete = true }},
 	{"no-delete", "DEL is refused", refusing("del", "NOPERM this user has no permissions to run the 'del' command")},
 	{"no-info", "INFO is no command", refusing("info", "ERR unknown command 'INFO'")},

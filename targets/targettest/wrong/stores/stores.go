@@ -42,7 +42,7 @@ func (o Options) delay(usual time.Duration) time.Duration {
 
 // All gives the stores in the order in which they are listed.
 func All() []Store {
-	return slices.Concat(redisStores(), windowStores(), proxyStores(), []Store{miniredisStore(), postgresStore()}, forgeStores())
+	return slices.Concat(redisStores(), windowStores(), proxyStores(), []Store{miniredisStore()}, postgresStores(), forgeStores())
 }
 
 // Server is a store that has been started.
