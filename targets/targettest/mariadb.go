@@ -22,10 +22,7 @@ import (
 // It runs as the same user as PostgreSQL does.
 func StartMariaDB(dir string, options ...string) (*Server, error) {
 	install, errInstall := exec.LookPath("mariadb-install-db")
-	mariadbd, errServer := exec.LookPath("mariadbd")
-	if errServer != nil { // not in the PATH of ordinary users
-		mariadbd, errServer = exec.LookPath("/usr/sbin/mariadbd")
-	}
+	mariadbd, errServer := findServer("mariadbd")
 	if errInstall != nil || errServer != nil {
 		return nil, fmt.Errorf("mariadb-install-db and mariadbd: %w", ErrNotInstalled)
 	}

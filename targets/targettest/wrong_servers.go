@@ -4,17 +4,10 @@ package targettest
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,7 +53,7 @@ var wrongServers = []WrongStore{
 	{Name: "pgbouncer-full", Says: "a real PgBouncer in session mode with four sessions: further clients wait",
 		start: func(w *WrongServer, _ stores.Options) (string, error) { return w.pgBouncer("session") }},
 	{Name: "pglite", Says: "a real PGlite behind its socket server: all clients share one session",
-		start: func(w *WrongServer, _ stores.Options) (string, error) { return urlOf(w.server(startPGlite)) }},
+		start: func(w *WrongServer, _ stores.Options) (string, error) { return urlOf(w.server(StartPGlite)) }},
 }
 
 func urlOf(s *Server, err error) (string, error) {
@@ -140,92 +133,12 @@ func (w *WrongServer) pgBouncer(mode string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bouncer, err := w.server(func(dir string) (*Server, error) { return startPgBouncer(dir, hostPort(postgres.URL), mode) })
+	bouncer, err := w.server(func(dir string) (*Server, error) {
+		return StartPgBouncer(dir, postgres.URL, "pool_mode = "+mode, "default_pool_size = 4", "max_client_conn = 300")
+	})
 	if err != nil {
 		return "", err
 	}
 	w.stops = append(w.stops, bouncer.Kill) // interrupted, it would wait for its clients
 	return bouncer.URL, nil
-}
-
-func startPgBouncer(dir, postgres, mode string) (*Server, error) {
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil { // not in the PATH of ordinary users
-		program, err = exec.LookPath("/usr/sbin/pgbouncer")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("pgbouncer: %w", ErrNotInstalled)
-	}
-	credential, err := ordinaryUser(dir)
-	if err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	host, postgresPort, _ := strings.Cut(postgres, ":")
-	settings := fmt.Sprintf(`[databases]
-* = host=%s port=%s user=postgres
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %s
-unix_socket_dir =
-auth_type = any
-pool_mode = %s
-default_pool_size = 4
-max_client_conn = 300
-`, host, postgresPort, port, mode)
-	file := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
-		return nil, err
-	}
-	command := exec.Command(program, file)
-	command.Dir, command.SysProcAttr = dir, &syscall.SysProcAttr{Credential: credential}
-	return start(command, postgresURL(port), func() bool { return accepts(port) })
-}
-
-func postgresURL(port string) string {
-	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: net.JoinHostPort("127.0.0.1", port), Path: "/postgres", RawQuery: "sslmode=disable"}
-	return u.String()
-}
-
-func accepts(port string) bool {
-	c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", port), time.Second)
-	if err == nil {
-		c.Close()
-	}
-	return err == nil
-}
-
-//go:embed pglite
-var pglite embed.FS
-
-// startPGlite installs the packages from their lock file first.
-func startPGlite(dir string) (*Server, error) {
-	node, errNode := exec.LookPath("node")
-	npm, errNpm := exec.LookPath("npm")
-	if errNode != nil || errNpm != nil {
-		return nil, fmt.Errorf("node and npm: %w", ErrNotInstalled)
-	}
-	files, err := fs.Sub(pglite, "pglite")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.CopyFS(dir, files); err != nil {
-		return nil, err
-	}
-	// The socket server names extensions as its peers that it does without.
-	install := exec.Command(npm, "ci", "--legacy-peer-deps", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	install.Dir = dir
-	if output, err := install.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("npm ci: %w\n%s", err, output)
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	command := exec.Command(node, "server.js", port)
-	command.Dir = dir
-	return start(command, postgresURL(port), func() bool { return accepts(port) })
 }

@@ -1,7 +1,0 @@
-// A PGlite, which has one session, behind its own socket server. It prints the port.
-import { PGlite } from '@electric-sql/pglite'
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
-
-const db = await PGlite.create()
-const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(process.argv[2]), maxConnections: 100 })
-await server.start()
