@@ -13,7 +13,7 @@ var (
 )
 
 // verdicts are the words that a page has for an exit status.
-var verdicts = map[int]string{0: "held", heldOr3: "held", 1: "violated", 3: "inconclusive", 4: "exit 4"}
+var verdicts = map[int]string{heldOr3: "held", 1: "violated", 3: "inconclusive", 4: "exit 4"}
 
 // untested is what a row of the page says that no case does; "" if one does.
 func untested(row string) string {

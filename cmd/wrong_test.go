@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 // what they would say is told with -v.
 const judgingIsFixed = false
 
-// heldOr3 stands for held, or inconclusive for no other reason than a lack of contest,
-// which depends on the machine.
+// heldOr3 stands for held, or inconclusive for no other reason than a lack of contest, or
+// of keys that were asked in time, which depend on the machine.
 const heldOr3 = -1
 
 // wrongCase is a wrong store, and what contend must say of it.
@@ -42,7 +43,7 @@ var wrongCases = []wrongCase{
 	{store: "window-none", command: "version-cas -r 12", code: heldOr3},
 	{store: "window-none", query: "create=watch", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "window-none", query: "cas=watch", command: "version-cas -r 12", code: heldOr3},
-	{store: "window-none", command: "ttl-ghost" + watch, code: 0, says: "held"},
+	{store: "window-none", command: "ttl-ghost" + watch, code: heldOr3},
 
 	{store: "loser-ok", command: "fail-if-exists -r 5", code: 1, says: "a second create of one key was accepted"},
 	{store: "loser-zero", command: "fail-if-exists -r 5", code: 3, says: "unmapped", waits: true},
@@ -64,11 +65,11 @@ var wrongCases = []wrongCase{
 	{store: "no-ttl", command: lease, code: 1, says: "the lease had expired, and nobody could take it"},
 	{store: "ttl-as-seconds", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
 	{store: "ttl-as-milliseconds", command: "ttl-ghost" + watch, code: 1, says: "before the key expired"},
-	{store: "half-ttl", command: "ttl-ghost" + watch, code: 1, says: "before the key expired"},
-	{store: "half-ttl", command: lease, code: 1, says: "early"},
+	{store: "short-ttl", command: "ttl-ghost" + watch, code: 1, says: "before the key expired"},
+	{store: "short-ttl", command: lease, code: 1, says: "early"},
 	{store: "ghost", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
 	{store: "ghost-create", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
-	{store: "ghost-read -delay 1s", command: "ttl-ghost" + watch, code: 0, says: "reads still showed", waits: true},
+	{store: "ghost-read -delay 1s", command: "ttl-ghost" + watch, code: heldOr3, says: "reads still showed", waits: true},
 	{store: "ghost-error", command: "ttl-ghost" + watch, code: 3, says: "Unknown error"},
 	{store: "loser-extends", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
 	{store: "loser-persists", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
@@ -76,12 +77,12 @@ var wrongCases = []wrongCase{
 	{store: "loser-persists", command: lease, code: 1},
 	{store: "miniredis", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil", waits: true},
 
-	{store: "stale-reads -delay 200ms", command: "fail-if-exists -r 5", code: 3, says: "stale"},
-	{store: "lagging-replica", command: "fail-if-exists -r 5", code: 3, says: "stale"},
+	{store: "stale-reads -delay 500ms", command: "fail-if-exists -r 5", code: 3, says: "stale"},
+	{store: "lagging-replica -delay 300ms", command: "fail-if-exists -r 5", code: 3, says: "stale"},
 	{store: "slow-link -delay 5ms", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "two-masters", command: "fail-if-exists -r 5", code: 1, says: "nonce ✗"},
-	{store: "evicts -delay 1ms", command: "fail-if-exists -r 5", code: 1},
-	{store: "evicts", command: "fail-if-exists -r 5", code: 1, says: "removed from outside", waits: true},
+	{store: "evicts -delay 1ms", command: "fail-if-exists -r 5 --settle 2s", code: 1},
+	{store: "evicts", command: "fail-if-exists -r 5 --settle 2s", code: 1, says: "removed from outside", waits: true},
 	{store: "evicts-without-ttl", command: "ttl-ghost" + watch, code: 1},
 
 	{store: "void-delete", command: "fail-if-exists -r 5", code: 3, says: "a create after a delete wins: expected ok, got conflict"},
@@ -105,7 +106,7 @@ var wrongCases = []wrongCase{
 
 	{store: "redis-replica", command: "fail-if-exists -r 5", code: 4, says: "READONLY You can't write against a read only replica"},
 	{store: "redis-full", command: "fail-if-exists -r 5", code: 4, says: "max number of clients reached", waits: true},
-	{store: "redis-evicting", command: "fail-if-exists -r 200", code: 1, says: "removed from outside", waits: true},
+	{store: "redis-evicting", command: "fail-if-exists -r 20 --settle 2s", code: 1, says: "removed from outside", waits: true},
 	{store: "redis-restricted", command: "fail-if-exists -r 12", code: heldOr3, waits: true},
 	{store: "row-level-security", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind", waits: true},
 	{store: "delete-trigger", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind", waits: true},
@@ -113,6 +114,8 @@ var wrongCases = []wrongCase{
 	{store: "pgbouncer-full", command: "fail-if-exists -r 5 --timeout 1s", code: 4, says: "session", not: "is the server running", waits: true},
 	{store: "pglite", command: "fail-if-exists -r 5", code: 4, says: "session", not: "or drop it", waits: true},
 }
+
+var tooLittle = regexp.MustCompile("rounds were contended|keys were seen to be free in time")
 
 func (c wrongCase) String() string { return strings.Join([]string{c.store, c.query, c.command}, " ") }
 
@@ -144,7 +147,7 @@ func (c wrongCase) mistake(t *testing.T) string {
 	switch {
 	case c.code != heldOr3 && code != c.code:
 		wrong = append(wrong, fmt.Sprintf("exit %d, want %d", code, c.code))
-	case c.code == heldOr3 && code != 0 && (code != 3 || !strings.Contains(said, "were contended") || strings.Contains(said, "control ")):
+	case c.code == heldOr3 && code != 0 && (code != 3 || !tooLittle.MatchString(said) || strings.Contains(said, "control ")):
 		wrong = append(wrong, fmt.Sprintf("exit %d, want held", code))
 	}
 	if !strings.Contains(strings.ToLower(said), strings.ToLower(c.says)) {

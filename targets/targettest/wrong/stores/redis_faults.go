@@ -70,7 +70,7 @@ var redisFaults = []struct {
 	{"no-ttl", "the time to live is dropped", ttl(func(time.Duration) time.Duration { return 0 })},
 	{"ttl-as-milliseconds", "a time to live in seconds is taken as milliseconds", ttl(func(d time.Duration) time.Duration { return d / 1000 })},
 	{"ttl-as-seconds", "a time to live in milliseconds is taken as seconds", ttl(func(d time.Duration) time.Duration { return d * 1000 })},
-	{"half-ttl", "a key lives half of its time", ttl(func(d time.Duration) time.Duration { return d / 2 })},
+	{"short-ttl", "a key lives a tenth of its time", ttl(func(d time.Duration) time.Duration { return d / 10 })},
 	{"ghost", "an expired key stays, for creates and reads", lingering(forever, true, true)},
 	{"ghost-create", "an expired key refuses creates for ever, though no read shows it", lingering(forever, true, false)},
 	{"ghost-read", "reads show an expired key for -delay (4s), though it can be created again", func(s *redis, o Options) {
