@@ -69,7 +69,7 @@ var wrongCases = []wrongCase{
 	{store: "short-ttl", command: lease, code: 1, says: "early"},
 	{store: "ghost", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
 	{store: "ghost-create", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
-	{store: "ghost-read -delay 1s", command: "ttl-ghost" + watch, code: heldOr3, says: "reads still showed", waits: true},
+	{store: "ghost-read -delay 1s", command: "ttl-ghost" + watch, code: heldOr3, says: "reads still showed"},
 	{store: "ghost-error", command: "ttl-ghost" + watch, code: 3, says: "Unknown error"},
 	{store: "loser-extends", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
 	{store: "loser-persists", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
