@@ -38,6 +38,8 @@ var homes = map[string]string{
 	"github.com/jackc/pgx":                    "targets",
 	"github.com/go-sql-driver/mysql":          "targets",
 	"github.com/redis/go-redis":               "targets",
+	"github.com/tidwall/redcon":               "targets",
+	"github.com/alicebob/miniredis":           "targets",
 }
 
 // topLevel matches what may lie in the top folder, beside what .gitignore names.

@@ -229,7 +229,7 @@ func PostgresServer(tb testing.TB, settings ...string) *Server {
 	return forTest(tb, func(dir string) (*Server, error) { return StartPostgres(dir, settings...) })
 }
 
-func forTest(tb testing.TB, start func(dir string) (*Server, error)) *Server {
+func forTest[S interface{ Stop() }](tb testing.TB, start func(dir string) (S, error)) S {
 	tb.Helper()
 	// Not tb.TempDir: another user cannot enter the directory that it is in.
 	dir, err := os.MkdirTemp("", "contend-server-")
