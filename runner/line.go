@@ -74,7 +74,7 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 	cancel()
 	e.Began, e.Sent, e.Guard = l.within(e, e.Reply.Began), l.within(e, e.Reply.Sent), 0
 	switch r := &e.Reply; {
-	case e.Op.Kind != targets.Write || r.ByRead || r.Outcome == targets.NotSent || r.Outcome == targets.Unsupported:
+	case e.Op.Kind != targets.Write || r.ByRead || r.Unasked || r.Outcome == targets.NotSent || r.Outcome == targets.Unsupported:
 	case r.Guarded.IsZero():
 		e.Guard = e.Sent
 	default:

@@ -454,7 +454,9 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	if err != nil || got != end {
 		t.Fatalf("end %+v, %v; want %+v", got, err, end)
 	}
-	ignoreSent := cmp.FilterPath(func(p cmp.Path) bool { return slices.Contains([]string{".Sent", ".Began", ".Guarded"}, p.Last().String()) && p.Index(-2).Type().Name() == "Reply" }, cmp.Ignore())
+	ignoreSent := cmp.FilterPath(func(p cmp.Path) bool {
+		return slices.Contains([]string{".Sent", ".Began", ".Guarded"}, p.Last().String()) && p.Index(-2).Type().Name() == "Reply"
+	}, cmp.Ignore())
 	if diff := cmp.Diff(h, read, cmp.AllowUnexported(history{}), ignoreSent); diff != "" {
 		t.Errorf("what was read differs from what was shown:\n%s", diff)
 	}
@@ -484,7 +486,9 @@ func TestRecordThatIsNone(t *testing.T) {
 		return fmt.Sprintf(`{"round":{"round":%d,"key":"k","ops":[%s],"reads":[]}}`+"\n", number, op)
 	}
 	const op = `{"contender":0,"op":{"kind":"write","key":"k","value":{"token":"t","version":1}},"reply":{"outcome":"ok"},"call_ns":1,"return_ns":3,"sent_ns":2}`
-	twin := func(number int) string { return fmt.Sprintf(`{"round":%d,"key":"k","ops":[%s],"reads":[]}`, number, op) }
+	twin := func(number int) string {
+		return fmt.Sprintf(`{"round":%d,"key":"k","ops":[%s],"reads":[]}`, number, op)
+	}
 	good := header + "\n" + round(1, op)
 	if _, err := runner.Replay(strings.NewReader(good+`{"end":{"rounds":1}}`+"\n"), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Observer: &history{}}, nil }); err != nil {
 		t.Fatalf("a whole record: %v", err)

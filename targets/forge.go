@@ -431,7 +431,7 @@ func (s *forgeSession) reply(op Op, a httpAnswer) Reply {
 	var answer forgeReply
 	if a.status == 200 && json.Unmarshal(a.body, &answer) == nil && answer.Schema == replySchema && answer.Reply != nil {
 		r := *answer.Reply
-		r.Sent, r.Attempts = a.sent, max(r.Attempts, 1)
+		r.Began, r.Sent, r.Attempts = a.began, a.sent, max(r.Attempts, 1)
 		if r.Outcome == Unsupported {
 			r.Attempts = 0
 		}
@@ -439,7 +439,7 @@ func (s *forgeSession) reply(op Op, a httpAnswer) Reply {
 		return r
 	}
 	r := Reply{Outcome: outcomeOf(webTriggerAnswers, webTrigger, a.status), Code: webTrigger, Status: a.status,
-		Message: sample(string(a.body)), Attempts: 1, Sent: a.sent, RetryAfter: retryAfter(a)}
+		Message: sample(string(a.body)), Attempts: 1, Began: a.began, Sent: a.sent, RetryAfter: retryAfter(a)}
 	return r
 }
 

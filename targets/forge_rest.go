@@ -188,7 +188,7 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 			return unexpectedReply(path, string(a.body), a.sent)
 		}
 		r = readReply(item, op.Home == IfVersion)
-		r.Attempts, r.Sent = 1, a.sent
+		r.Attempts, r.Began, r.Sent = 1, a.began, a.sent
 	}
 	if op.Kind == Delete && r.Outcome == Missing {
 		r.Outcome = OK
@@ -255,7 +255,7 @@ func (s *forgeRESTSession) post(ctx context.Context, path string, body any) (htt
 // reply sorts an answer by its code and status; fits tells whether one of success has
 // the shape that the request's has.
 func (s *forgeRESTSession) reply(request string, a httpAnswer, fits func(httpAnswer) bool) Reply {
-	r := Reply{Status: a.status, Attempts: 1, Sent: a.sent, Trace: traceOf(a)}
+	r := Reply{Status: a.status, Attempts: 1, Began: a.began, Sent: a.sent, Trace: traceOf(a)}
 	if a.status >= 300 {
 		var problem struct{ Code, Message *string }
 		if json.Unmarshal(a.body, &problem) == nil && problem.Code != nil && problem.Message != nil && codePattern.MatchString(*problem.Code) {

@@ -45,6 +45,7 @@ type httpAnswer struct {
 	status int
 	header http.Header
 	body   []byte
+	began  time.Time // before the first byte of it was
 	sent   time.Time
 	begun  bool // a part of the request was written
 }
@@ -68,7 +69,7 @@ func (c *httpConn) post(ctx context.Context, path, token string, body []byte) (h
 
 func (c *httpConn) postOnce(ctx context.Context, path, token string, body []byte) (a httpAnswer, err error) {
 	c.clock.begin()
-	defer func() { a.sent, a.begun = c.clock.at(), c.clock.begun.Load() }()
+	defer func() { a.began, a.sent, a.begun = timeAt(&c.clock.began), c.clock.at(), c.clock.begun.Load() }()
 	at := *c.base
 	at.Path += path
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))

@@ -188,6 +188,8 @@ type Reply struct {
 	Began   time.Time `json:"-"`
 	Sent    time.Time `json:"-"`
 	Guarded time.Time `json:"-"`
+	// Unasked: the op ended before its guarded request was sent.
+	Unasked bool `json:"-"`
 	// ByRead: the write was refused by the target's own comparison of what it had
 	// read, which is in Record (Missing is told by an empty one): the store's guard
 	// was not asked.

@@ -163,10 +163,7 @@ func postgresStatements(ttl string) []postgresStatement {
 		claim = overwrite + ` where ` + expired
 	}
 	return []postgresStatement{
-		{"SELECT", "read", `select token, version, updated_at, expires_at, body from contend_records where key = $1`},
-		{"SELECT", "version", `select version from contend_records where key = $1`},
-		{"SELECT", "updated", `select updated_at from contend_records where key = $1`},
-		{"SELECT", "expired", `select ` + expired + ` from contend_records where key = $1`},
+		{"SELECT", "read", `select token, version, updated_at, expires_at, body, ` + expired + ` from contend_records where key = $1`},
 		{"DELETE", "delete", `delete from contend_records where key = $1`},
 		{"INSERT", "insert", insert + told},
 		{"INSERT", "claim", insert + claim + told},
@@ -450,6 +447,12 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 	}
 	s.clock.begin()
 	s.ttl, s.expires, s.granted = op.TTL, time.Time{}, 0
+	r := s.do(ctx, op)
+	s.clock.stamp(&r)
+	return r
+}
+
+func (s *postgresSession) do(ctx context.Context, op Op) Reply {
 	switch op.Kind {
 	case Read:
 		return s.read(ctx, op.Key)
@@ -523,23 +526,28 @@ func (s *postgresSession) raw(ctx context.Context, statements json.RawMessage) R
 }
 
 func (s *postgresSession) read(ctx context.Context, key string) Reply {
-	var record Record
-	var updated, expires *time.Time
-	var body []byte
-	found, err := s.execute(ctx, "read", []any{&record.Token, &record.Version, &updated, &expires, &body}, key)
+	record, found, _, err := s.stored(ctx, key)
 	r := s.reply("", err)
 	switch {
 	case err != nil:
-	case found == 0:
+	case !found:
 		r.Outcome = Missing
 	default:
-		record.UpdatedAt, record.ExpiresAt, record.Body = timeOrZero(updated), timeOrZero(expires), body
 		r.Record = record
 		if s.target.ttl == expiresColumn {
 			r.Expires = record.ExpiresAt
 		}
 	}
 	return r
+}
+
+// stored gives the record of a key, and whether its time to live is over.
+func (s *postgresSession) stored(ctx context.Context, key string) (record Record, found, expired bool, err error) {
+	var updated, expires *time.Time
+	var body []byte
+	rows, err := s.execute(ctx, "read", []any{&record.Token, &record.Version, &updated, &expires, &body, &expired}, key)
+	record.UpdatedAt, record.ExpiresAt, record.Body = timeOrZero(updated), timeOrZero(expires), body
+	return record, rows > 0, expired, err
 }
 
 func timeOrZero(t *time.Time) time.Time {
@@ -585,26 +593,21 @@ func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 		case "unique-violation":
 			return s.reply(s.put(ctx, "insert", stored))
 		}
-		return s.inTransaction(ctx, "serializable", func() (refused string, err error) {
-			expired, found, err := selected[bool](ctx, s, "expired", op.Key)
-			switch {
-			case err != nil || found && !expired:
-				return "exists", err
-			case expired:
+		return s.inTransaction(ctx, "serializable", op.Key, func(_ Record, found, expired bool) (refused string) {
+			if found && !expired {
+				return "exists"
+			}
+			return ""
+		}, func(expired bool) (refused string, err error) {
+			if expired {
 				return s.put(ctx, "put", stored)
 			}
 			return s.put(ctx, "insert", stored)
 		})
 	case IfVersion:
-		return s.compareAndSet(ctx, "update", guarded, func() (same bool, err error) {
-			version, found, err := selected[int64](ctx, s, "version", op.Key)
-			return found && version == op.If.Counter, err
-		})
+		return s.compareAndSet(ctx, op.Key, "update", guarded, func(r Record) bool { return r.Token != "" && r.Version == op.If.Counter })
 	case IfUnmodified:
-		return s.compareAndSet(ctx, "modify", append(stored, op.If.UpdatedAt), func() (same bool, err error) {
-			updated, _, err := selected[*time.Time](ctx, s, "updated", op.Key)
-			return op.If.unmodified(Record{UpdatedAt: timeOrZero(updated)}), err
-		})
+		return s.compareAndSet(ctx, op.Key, "modify", append(stored, op.If.UpdatedAt), op.If.unmodified)
 	default:
 		return Reply{Outcome: Unsupported, Message: fmt.Sprintf("postgres has no guard %q", op.If.Guard)}
 	}
@@ -612,7 +615,7 @@ func (s *postgresSession) write(ctx context.Context, op Op) Reply {
 
 // compareAndSet executes a statement that compares in its WHERE, by itself or, as
 // the strategy is, in a transaction after a SELECT that compares as well.
-func (s *postgresSession) compareAndSet(ctx context.Context, statement string, arguments []any, compare func() (same bool, err error)) Reply {
+func (s *postgresSession) compareAndSet(ctx context.Context, key, statement string, arguments []any, same func(Record) bool) Reply {
 	level := "serializable"
 	switch s.target.cas {
 	case "where":
@@ -620,12 +623,12 @@ func (s *postgresSession) compareAndSet(ctx context.Context, statement string, a
 	case "repeatable-read":
 		level = "repeatable read"
 	}
-	return s.inTransaction(ctx, level, func() (refused string, err error) {
-		if same, err := compare(); !same || err != nil {
-			return "stale", err
+	return s.inTransaction(ctx, level, key, func(r Record, _, _ bool) (refused string) {
+		if !same(r) {
+			return "stale"
 		}
-		return s.put(ctx, statement, arguments)
-	})
+		return ""
+	}, func(bool) (refused string, err error) { return s.put(ctx, statement, arguments) })
 }
 
 // put executes a statement that writes one row, and gives what it was refused by,
@@ -685,22 +688,31 @@ func (s *postgresSession) execute(ctx context.Context, statement string, into []
 	return rows, nil
 }
 
-// selected gives the one value that a statement finds of a key.
-func selected[T any](ctx context.Context, s *postgresSession, statement, key string) (value T, found bool, err error) {
-	rows, err := s.execute(ctx, statement, []any{&value}, key)
-	return value, rows > 0, err
-}
-
-// inTransaction commits unless the work was refused or failed.
-func (s *postgresSession) inTransaction(ctx context.Context, level string, work func() (refused string, err error)) Reply {
+// inTransaction reads the key, writes unless what was read refuses that, and commits
+// unless the write was refused or failed.
+func (s *postgresSession) inTransaction(ctx context.Context, level, key string, refuse func(r Record, found, expired bool) string,
+	write func(expired bool) (refused string, err error),
+) Reply {
+	s.clock.beginSeveral()
 	if err := s.command(ctx, "BEGIN", "begin isolation level "+level); err != nil {
 		return s.reply("", err)
 	}
-	refused, err := work()
-	if refused == "" && err == nil {
-		return s.reply("", s.command(ctx, "COMMIT", "commit"))
+	record, found, expired, err := s.stored(ctx, key)
+	refused, byRead := "", false
+	if err == nil {
+		refused = refuse(record, found, expired)
+		byRead = refused != ""
+	}
+	if err == nil && !byRead {
+		s.clock.guardNext()
+		if refused, err = write(expired); refused == "" && err == nil {
+			return s.reply("", s.command(ctx, "COMMIT", "commit"))
+		}
 	}
 	reply := s.reply(refused, err)
+	if reply.ByRead = byRead; byRead {
+		reply.Record = record
+	}
 	// What is not committed has no effect: where this fails, the connection ends it,
 	// and the reply stands.
 	if err := s.command(ctx, "ROLLBACK", "rollback"); err != nil {

@@ -103,8 +103,8 @@ func postgresPlanted(t *testing.T, server string, admin *pgx.Conn) {
 		{"on-conflict", "claim", "token = excluded.token", "token = contend_records.token", "who took a row over has it: "},
 		{"on-conflict", "claim", ", false)", ", true)", "a row without a time to live blocks: "},
 		{"on-conflict", "read", "where key = $1", "where key = $1 and (expires_at > clock_timestamp()) is not false", "an expired row is shown: "},
-		{"serializable", "expired", expired, "true", "a live row blocks: "},
-		{"serializable", "expired", expired, "false", "an expired row is taken over: "},
+		{"serializable", "read", expired, "true", "a live row blocks: "},
+		{"serializable", "read", expired, "false", "an expired row is taken over: "},
 		{"serializable", "put", "expires_at = coalesce(", "expires_at = least(clock_timestamp(), ", "it is taken over once: "},
 	} {
 		session := sessionOn(t, server+expiresColumn+"&create="+c.create)

@@ -385,6 +385,12 @@ func (s *redisSession) Do(ctx context.Context, op Op) Reply {
 	}
 	defer s.closeAtEndOf(ctx)()
 	s.clock.begin()
+	r := s.do(ctx, op)
+	s.clock.stamp(&r)
+	return r
+}
+
+func (s *redisSession) do(ctx context.Context, op Op) Reply {
 	switch op.Kind {
 	case Read:
 		return s.read(ctx, op.Key)
@@ -450,10 +456,7 @@ func (s *redisSession) read(ctx context.Context, key string) Reply {
 	case r.Code == "nil":
 		return Reply{Outcome: Missing, Attempts: 1, Sent: r.Sent}
 	case r.Outcome == OK:
-		var ours bool
-		if r.Record, ours = decodeRecord(stored); !ours {
-			r.Message = "the key holds something that is not a record of contend"
-		}
+		r.hold(stored)
 	}
 	return r
 }
@@ -467,12 +470,13 @@ func (s *redisSession) get(ctx context.Context, key string) (r Reply, stored []b
 	return r, stored
 }
 
-// decodeRecord gives the empty Record for a value that is not one of ours.
-func decodeRecord(stored []byte) (r Record, ours bool) {
-	if err := json.Unmarshal(stored, &r); err != nil || r.Token == "" {
-		return Record{}, false
+// hold takes what a key holds: a record, or the beginning of something that is not
+// one of ours.
+func (r *Reply) hold(stored []byte) {
+	if err := json.Unmarshal(stored, &r.Record); err != nil || r.Record.Token == "" {
+		r.Record, r.Stored = Record{}, sample(string(stored))
+		r.Message = "the key holds something that is not a record of contend"
 	}
-	return r, true
 }
 
 func (s *redisSession) write(ctx context.Context, op Op) Reply {
@@ -508,22 +512,27 @@ func (s *redisSession) write(ctx context.Context, op Op) Reply {
 }
 
 func (s *redisSession) writeWatched(ctx context.Context, op Op, set []any) Reply {
+	s.clock.beginSeveral()
 	if r := s.ask(ctx, "WATCH", "watch", op.Key); r.Outcome != OK {
 		return r
 	}
 	r, stored := s.get(ctx, op.Key)
 	absent := r.Code == "nil"
 	if absent || r.Outcome == OK {
+		if !absent {
+			r.hold(stored)
+		}
 		refused := ""
-		if record, ours := decodeRecord(stored); op.If.Guard == IfAbsent && !absent {
+		if op.If.Guard == IfAbsent && !absent {
 			refused = "exists"
-		} else if op.If.Guard == IfVersion && (!ours || record.Version != op.If.Counter) || op.If.Guard == IfUnmodified && !op.If.unmodified(record) {
+		} else if op.If.Guard == IfVersion && (r.Record.Token == "" || r.Record.Version != op.If.Counter) || op.If.Guard == IfUnmodified && !op.If.unmodified(r.Record) {
 			refused = "stale"
 		}
 		if refused == "" {
+			s.clock.guardNext()
 			return s.exec(ctx, op, set)
 		}
-		r.Code, r.Outcome = refused, outcomeOf(redisAnswers, refused, 0)
+		r.Code, r.Outcome, r.ByRead = refused, outcomeOf(redisAnswers, refused, 0), true
 	}
 	if !s.conn.closed.Load() {
 		s.client.Do(ctx, "unwatch") // where this fails the client closes the connection

@@ -7,27 +7,52 @@ import (
 	"time"
 )
 
-// sentClock tells when a request was handed to the kernel: the return of the
-// last complete Write before the first Read that brought data.
+// sentClock tells when a request was handed to the kernel: the instant before the
+// first Write of it, and the return of the last complete Write before the first Read
+// that brought data. Of an op with several round trips it tells the first, and the one
+// whose guard decides.
 type sentClock struct {
-	sent     atomic.Pointer[time.Time]
-	answered atomic.Bool
-	begun    atomic.Bool // something was written, whole or not
+	began, sent, guarded atomic.Pointer[time.Time]
+	answered             atomic.Bool
+	begun                atomic.Bool // something was written, whole or not
+	several              atomic.Bool // the guarded request is another than the first
+	guard                atomic.Bool // and it is on its way
 }
 
 // begin forgets the request before.
 func (c *sentClock) begin() {
+	c.began.Store(nil)
 	c.sent.Store(nil)
+	c.guarded.Store(nil)
 	c.answered.Store(false)
 	c.begun.Store(false)
+	c.several.Store(false)
+	c.guard.Store(false)
+}
+
+// beginSeveral tells that the guarded request is not the first of the op.
+func (c *sentClock) beginSeveral() { c.several.Store(true) }
+
+// guardNext tells that what is written next is the guarded request.
+func (c *sentClock) guardNext() {
+	c.answered.Store(false)
+	c.guard.Store(true)
 }
 
 // at is the zero time while no complete Write was made.
-func (c *sentClock) at() time.Time {
-	if t := c.sent.Load(); t != nil {
+func (c *sentClock) at() time.Time { return timeAt(&c.sent) }
+
+func timeAt(p *atomic.Pointer[time.Time]) time.Time {
+	if t := p.Load(); t != nil {
 		return *t
 	}
 	return time.Time{}
+}
+
+// stamp tells the reply when its request was sent.
+func (c *sentClock) stamp(r *Reply) {
+	r.Began, r.Sent, r.Guarded = timeAt(&c.began), c.at(), timeAt(&c.guarded)
+	r.Unasked = c.several.Load() && r.Guarded.IsZero()
 }
 
 // dial connects by TCP and puts the clock between the driver and the socket.
@@ -45,18 +70,24 @@ type clockedConn struct {
 }
 
 func (c *clockedConn) Write(b []byte) (int, error) {
-	c.clock.begun.Store(true)
+	if !c.clock.begun.Swap(true) {
+		before := time.Now()
+		c.clock.began.Store(&before)
+	}
 	n, err := c.Conn.Write(b)
 	if err != nil {
 		return n, err
 	}
-	now := time.Now()
+	now, of := time.Now(), &c.clock.sent
+	if c.clock.guard.Load() {
+		of = &c.clock.guarded
+	}
 	if !c.clock.answered.Load() {
-		c.clock.sent.Store(&now)
+		of.Store(&now)
 	} else {
 		// A driver that reads in the background may have the answer before the
 		// write returns; the request was sent all the same.
-		c.clock.sent.CompareAndSwap(nil, &now)
+		of.CompareAndSwap(nil, &now)
 	}
 	return n, nil
 }

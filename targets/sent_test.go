@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 )
 
 // A request counts as sent by its last write before the answer; or by its first
@@ -39,6 +40,25 @@ func TestSentClock(t *testing.T) {
 	write()
 	if third.IsZero() || clock.at() != third {
 		t.Errorf("a write whose answer came first: %v, then %v", third, clock.at())
+	}
+	clock.begin()
+	clock.beginSeveral()
+	before := time.Now()
+	write()
+	clock.answered.Store(true)
+	var r Reply
+	if clock.stamp(&r); !r.Unasked || !r.Guarded.IsZero() || r.Began.Before(before) || r.Sent.Before(r.Began) {
+		t.Errorf("before the guarded request: %+v", r)
+	}
+	clock.guardNext()
+	write()
+	clock.answered.Store(true)
+	write() // a commit
+	if last := r; true {
+		clock.stamp(&r)
+		if r.Unasked || !r.Guarded.After(last.Sent) || r.Sent != last.Sent || r.Began != last.Began {
+			t.Errorf("after the guarded request: %+v, before it %+v", r, last)
+		}
 	}
 	near.Close()
 	clock.begin()
