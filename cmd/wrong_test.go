@@ -115,7 +115,7 @@ var wrongCases = []wrongCase{
 	{store: "pglite", command: "fail-if-exists -r 5", code: 4, says: "session", not: "or drop it", waits: true},
 }
 
-var tooLittle = regexp.MustCompile("rounds were contended|keys were seen to be free in time")
+var tooLittle = regexp.MustCompile("rounds count as contended|keys were seen to be free in time")
 
 func (c wrongCase) String() string { return strings.Join([]string{c.store, c.query, c.command}, " ") }
 

@@ -65,11 +65,12 @@ func (s *Lease) insideTerm(c *runner.Contender, period int, begun time.Duration)
 }
 
 // insist tries to take an expired lease until somebody has, or it has blocked for
-// longer than may be.
+// longer than may be. The tries come so close together that a store on which a
+// refused create prolongs the lease never lets one in.
 func (s *Lease) insist(c *runner.Contender, period int, expired time.Duration) {
 	for gap := afterTerm; c.Elapsed() <= expired+2*s.Tolerance; gap *= 2 {
 		seen := c.Read()
-		if seen.Outcome == targets.OK && bodyOf(&seen.Record).Period == period || !c.Sleep(min(gap, s.Tolerance/2)) {
+		if seen.Outcome == targets.OK && bodyOf(&seen.Record).Period == period || !c.Sleep(min(gap, s.Tolerance/2, s.Term/2)) {
 			return
 		}
 		if outcome := s.write(c, period, int64(period), targets.Condition{Guard: targets.IfAbsent}, s.Term).Outcome; outcome != targets.Conflict {

@@ -399,7 +399,7 @@ var breachText = map[string]string{
 	"ghost":                   "the lease had expired, and nobody could take it",
 	"lost-update":             "the counter is behind the writes that were accepted",
 	"over-count":              "the counter is ahead of all writes that may have been applied",
-	"refused-but-applied":     "a write that was told it failed is what the store holds: the store applied what it refused, or something in between sent the request again",
+	"refused-but-applied":     "a write that was told it failed is what the store holds: the store applied what it refused, or a proxy or client sends requests again",
 	"misplaced-record":        "the key holds a record that was written to another key of this run: the store mixes keys up, or cuts them short",
 	"changed-value":           "a record came back other than it was written: its value is not what the key holds",
 	"record-vanished":         "the seeded record is gone although nobody deletes",
