@@ -150,9 +150,10 @@ type Runner struct {
 	done        chan struct{} // a contender has left the round
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
-	refusal     string // the first of the rounds that were not served
-	twins       int    // begun
-	races       int    // begun
+	refusal     string      // the first of the rounds that were not served
+	twins       int         // begun
+	races       int         // begun
+	nonceWrite  *targets.Op // nil: none was accepted
 	summary     Summary
 }
 
@@ -198,6 +199,7 @@ func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) 
 	}
 	r.summary.Interrupted = ctx.Err() != nil
 	r.lateReads(ctx)
+	r.lateNonce()
 	r.summary.Left = r.clean()
 	r.summary.Requests += r.reopened.Load()
 	r.summary.Elapsed = time.Since(r.start)
@@ -331,8 +333,8 @@ func (r *Runner) controls(ctx context.Context) bool {
 func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	key := r.key("n")
 	home := r.plan.Race.Home()
-	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
-		Value: targets.Record{Token: Token(key, 0, 1)}}))
+	write := r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home, Value: targets.Record{Token: Token(key, 0, 1)}})
+	c.Nonce = append(c.Nonce, write)
 	read := targets.Op{Kind: targets.Read, Key: key, Home: home}
 	var blind []int // contenders that have not seen it
 	r.each(len(r.contenders), time.Time{}, func(int) targets.Op { return read }, func(i int, e *Exchange) {
@@ -341,9 +343,10 @@ func (r *Runner) nonce(ctx context.Context, c *Controls) {
 			blind = append(blind, i)
 		}
 	})
-	if c.Nonce[0].Reply.Outcome != targets.OK {
+	if write.Reply.Outcome != targets.OK {
 		return
 	}
+	r.nonceWrite = &write.Op
 	written := r.last
 	for gap := firstReread; len(blind) > 0 && ctx.Err() == nil && r.since(written) < r.plan.Settle; gap *= 2 {
 		r.pause(ctx, fmt.Sprintf("%d of the sessions do not see yet what the run has written", len(blind)),
@@ -652,6 +655,21 @@ func (r *Runner) readUndecided(answered time.Duration, deadline time.Time) {
 		r.pause(r.requests, fmt.Sprintf("the keys of %d rounds show a missing or old state: reading them again", len(rounds)), min(gap, left))
 		r.shift++
 		r.readLate(len(rounds), func(i int) int { return rounds[i] }, deadline)
+	}
+}
+
+// lateNonce reads the nonce once more: it is gone only where somebody else removes
+// keys.
+func (r *Runner) lateNonce() {
+	if r.nonceWrite == nil || r.summary.Stopped != nil {
+		return
+	}
+	for session := range r.own {
+		e := r.ownDo(session, Own, targets.Op{Kind: targets.Read, Key: r.nonceWrite.Key, Home: r.nonceWrite.Home})
+		r.observer.Late(0, &e)
+		if e.Reply.Outcome != targets.Missing {
+			return
+		}
 	}
 }
 

@@ -254,6 +254,46 @@ func TestEveryKeyIsRemoved(t *testing.T) {
 	}
 }
 
+// A nonce that is gone at the end is asked for by two sessions, and once otherwise;
+// one that was never stored, not at all.
+func TestNonceIsReadLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		nonce, late targets.Outcome
+		want        []int // sessions that read late
+	}{
+		"there":          {targets.OK, targets.OK, []int{-1}},
+		"gone":           {targets.OK, targets.Missing, []int{-1, -2}},
+		"never accepted": {targets.Throttled, targets.Missing, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raced := false
+			var late []int
+			target := &scripted{}
+			target.do = func(contender int, op targets.Op) targets.Reply {
+				switch {
+				case !strings.HasSuffix(op.Key, "-n"):
+					raced = raced || strings.HasSuffix(op.Key, "-r1")
+					return targets.Reply{Outcome: targets.OK}
+				case op.Kind == targets.Write:
+					return targets.Reply{Outcome: test.nonce}
+				case op.Kind == targets.Read && raced:
+					late = append(late, contender)
+					return targets.Reply{Outcome: test.late}
+				default:
+					return targets.Reply{Outcome: targets.OK}
+				}
+			}
+			p := plan(2, 1)
+			p.SkipControls, p.Unguarded = false, true
+			h, _ := run(t, target, p)
+			shown := slices.DeleteFunc(h.late, func(round int) bool { return round != 0 })
+			if !cmp.Equal(late, test.want) || len(shown) != len(test.want) {
+				t.Errorf("read late by sessions %v, %d shown, want %v", late, len(shown), test.want)
+			}
+		})
+	}
+}
+
 // What a dry run says is what a run does, where everything goes well.
 func TestCostIsWhatIsSent(t *testing.T) {
 	// The others try again, or end a part early.
@@ -511,6 +551,7 @@ func TestRecordThatIsNone(t *testing.T) {
 		"one contender in between": strings.Replace(header, `"contenders":1`, `"contenders":2`, 1) + "\n" + round(1, op+","+strings.Replace(op, `"contender":0`, `"contender":1`, 1)+","+op),
 		"a twin's round twice":     strings.Replace(header, `"controls":{}`, `"controls":{"twin":[`+twin(1)+","+twin(1)+`]}`, 1) + "\n",
 		"a late read at time 0":    good + `{"late":{"round":1,"read":` + strings.NewReplacer(`"write"`, `"read"`, `"key":"k"`, `"key":"k-r1-"`, `"call_ns":1`, `"call_ns":0`, `"sent_ns":2`, `"sent_ns":0`).Replace(op) + "}}\n",
+		"a nonce of nothing":       good + `{"late":{"round":0,"read":` + strings.Replace(op, `"write"`, `"read"`, 1) + "}}\n",
 		"something after the end":  good + `{"end":{"rounds":1}}` + "\n" + round(2, op),
 		"a line of wrong type":     header + "\n" + `{"round":"three"}` + "\n",
 	} {
