@@ -39,7 +39,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 	}
 	// A volatile target forgets by itself.
 	if !d.Volatile {
-		c.Clean = c.Keys
+		c.Clean = c.Keys + d.Lists
 	}
 	return c
 }

@@ -30,6 +30,7 @@ type End struct {
 	Stopped     string        `json:"stopped,omitempty"`
 	Cut         string        `json:"cut,omitempty"`         // of a watch
 	Units       int64         `json:"quota_units,omitempty"` // of a probe
+	Left        string        `json:"left,omitempty"`        // what is told of keys that were left behind
 }
 
 // lateLine is the late read of a round's key.

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -116,7 +115,7 @@ type Summary struct {
 	// Stopped says why the run ended before its rounds were done, where it was
 	// not interrupted: the target served nothing.
 	Stopped error
-	// Left says why keys were left behind for `contend clean`; nil: none were.
+	// Left is a *Left where keys were left behind, or may have been.
 	Left error
 }
 
@@ -151,6 +150,7 @@ type Runner struct {
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
 	refusal     string      // the first of the rounds that were not served
+	wrote       bool        // a write may have been applied
 	twins       int         // begun
 	races       int         // begun
 	nonceWrite  *targets.Op // nil: none was accepted
@@ -295,6 +295,7 @@ func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
 	r.exchange(r.own[session], &e)
 	e.follow(r.last)
 	r.last = e.Return
+	r.wrote = r.wrote || mayHaveWritten(&e)
 	r.summary.Requests += int64(e.Reply.Attempts)
 	if broken(&e) {
 		r.reopen(&r.own[session], -1-session)
@@ -498,6 +499,7 @@ func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (se
 	for i := range round.Ops {
 		sent += round.Ops[i].Reply.Attempts
 		r.last = max(r.last, round.Ops[i].Return)
+		r.wrote = r.wrote || mayHaveWritten(&round.Ops[i])
 	}
 	r.summary.Requests += int64(sent)
 	return sent
@@ -695,11 +697,37 @@ func (r *Runner) doubtfulFirst() []int {
 	return order
 }
 
-// clean deletes every key of the run; a volatile target forgets them by itself.
+// clean deletes every key of the run and looks whether they are gone; a volatile
+// target forgets them by itself.
 func (r *Runner) clean() error {
 	if r.target.Describe().Volatile {
 		return nil
 	}
+	everything := func(string) bool { return true }
+	if !r.wrote {
+		// A refusal may be a lie.
+		keys, requests, err := r.look(r.key(""), everything)
+		r.summary.Requests += int64(requests)
+		if len(keys) == 0 || err != nil {
+			return nil
+		}
+	}
+	left := &Left{}
+	count, place := r.written()
+	r.each(count, time.Time{}, func(i int) targets.Op {
+		at := place(i)
+		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
+	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
+	keys, requests, err := r.look(r.key(""), everything)
+	r.summary.Requests += int64(requests)
+	if left.Keys = keys; err != nil {
+		r.readLeft(left, count, place, err)
+	}
+	return left.orNil()
+}
+
+// written are all keys that the run may have written to.
+func (r *Runner) written() (count int, place func(i int) Place) {
 	home := r.plan.Race.Home()
 	var fixed []Place
 	if !r.plan.SkipControls {
@@ -712,22 +740,33 @@ func (r *Runner) clean() error {
 		fixed = append(fixed, places(r.plan.Twin, r.twinKey(n))...)
 	}
 	keys := len(places(r.plan.Race, ""))
-	var failed error
-	r.each(len(fixed)+r.races*keys, time.Time{}, func(i int) targets.Op {
-		var at Place
+	return len(fixed) + r.races*keys, func(i int) Place {
 		if i < len(fixed) {
-			at = fixed[i]
-		} else {
-			i -= len(fixed)
-			at = places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
+			return fixed[i]
 		}
-		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
-	}, func(_ int, e *Exchange) {
-		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported && failed == nil {
-			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))
+		i -= len(fixed)
+		return places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
+	}
+}
+
+// readLeft reads the keys where they could not be listed.
+func (r *Runner) readLeft(left *Left, count int, place func(i int) Place, unlisted error) {
+	seen := 0
+	r.each(count, time.Time{}, func(i int) targets.Op {
+		at := place(i)
+		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
+	}, func(i int, e *Exchange) {
+		switch e.Reply.Outcome {
+		case targets.OK:
+			left.Keys = append(left.Keys, e.Op.Key)
+			seen++
+		case targets.Missing:
+			seen++
 		}
 	})
-	return failed
+	if seen < count {
+		left.Unseen = unlisted
+	}
 }
 
 func firstNonEmpty(texts ...string) string {

@@ -24,6 +24,7 @@ import (
 // scripted is a target whose answers a test gives.
 type scripted struct {
 	do   func(contender int, op targets.Op) targets.Reply
+	list func(prefix string) ([]targets.Op, error) // nil: nothing is there
 	lead time.Duration
 
 	mu     sync.Mutex
@@ -35,9 +36,15 @@ type scripted struct {
 func (s *scripted) Describe() targets.Description {
 	return targets.Description{SentBy: "call", Lead: s.lead}
 }
-func (*scripted) Prepare(context.Context, targets.Needs) error          { return nil }
-func (*scripted) Clean(context.Context, targets.Selection) (int, error) { return 0, nil }
-func (*scripted) Close() error                                          { return nil }
+func (*scripted) Prepare(context.Context, targets.Needs) error { return nil }
+func (*scripted) Close() error                                 { return nil }
+func (s *scripted) List(_ context.Context, prefix string) ([]targets.Op, int, error) {
+	if s.list == nil {
+		return nil, 0, nil
+	}
+	deletes, err := s.list(prefix)
+	return deletes, 1, err
+}
 func (s *scripted) Open(_ context.Context, n int) (targets.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,15 +153,79 @@ func TestReadBackIsRepeatedWhenItFails(t *testing.T) {
 	})
 }
 
+// leaky is a store of which this is left however often it is deleted.
+func leaky(keys ...string) func(string) ([]targets.Op, error) {
+	return func(prefix string) (deletes []targets.Op, err error) {
+		for _, key := range keys {
+			if strings.HasPrefix(key, prefix) {
+				deletes = append(deletes, targets.Op{Kind: targets.Delete, Key: key})
+			}
+		}
+		return deletes, nil
+	}
+}
+
+// What is there after the removal is told, and nothing else, whatever the store says
+// of its deletes; and where it cannot be listed it is read.
+func TestRemovalIsChecked(t *testing.T) {
+	unlisted := func(string) ([]targets.Op, error) { return nil, errors.New("NOPERM SCAN") }
+	for name, test := range map[string]struct {
+		list             func(string) ([]targets.Op, error)
+		write, del, read targets.Outcome
+		want             string // of what is told; "": nothing is
+	}{
+		"gone":                              {nil, targets.OK, targets.OK, targets.OK, ""},
+		"gone, though the delete failed":    {nil, targets.OK, targets.Unknown, targets.OK, ""},
+		"accepted, and there":               {leaky("contend-01BENCH-r1"), targets.OK, targets.OK, targets.Missing, "1 still there, such as contend-01BENCH-r1; the store had accepted"},
+		"refused, and there":                {leaky("contend-01BENCH-r1"), targets.OK, targets.Invalid, targets.Missing, "such as contend-01BENCH-r1; the store answered: invalid"},
+		"of another run":                    {leaky("contend-01BENCI-r1"), targets.OK, targets.OK, targets.OK, ""},
+		"not listed, and read":              {unlisted, targets.OK, targets.OK, targets.OK, "1 still there, such as contend-01BENCH-r1"},
+		"not listed, and not there":         {unlisted, targets.OK, targets.OK, targets.Missing, ""},
+		"neither listed nor read":           {unlisted, targets.OK, targets.OK, targets.Throttled, "may have been left behind: whether they are gone could not be seen: NOPERM SCAN"},
+		"never written":                     {nil, targets.Invalid, targets.Invalid, targets.Invalid, ""},
+		"never written, and not listed":     {unlisted, targets.Throttled, targets.Throttled, targets.Throttled, ""},
+		"refused by a liar, and then there": {leaky("contend-01BENCH-r1"), targets.Invalid, targets.OK, targets.OK, "1 still there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := &scripted{list: test.list, do: func(_ int, op targets.Op) targets.Reply {
+					return targets.Reply{Outcome: map[targets.Kind]targets.Outcome{targets.Write: test.write, targets.Delete: test.del, targets.Read: test.read}[op.Kind]}
+				}}
+				_, summary := run(t, target, plan(2, 1))
+				if told := fmt.Sprint(summary.Left); (summary.Left == nil) != (test.want == "") || !strings.Contains(told, test.want) && test.want != "" {
+					t.Errorf("told %q, want %q", told, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A listing that shows for a moment what was deleted is asked again.
+func TestRemovalIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		target := &scripted{do: always(targets.OK), list: func(prefix string) ([]targets.Op, error) {
+			if looks++; looks == 1 {
+				return leaky("contend-01BENCH-r1")(prefix)
+			}
+			return nil, nil
+		}}
+		if _, summary := run(t, target, plan(2, 1)); summary.Left != nil || looks != 2 {
+			t.Errorf("left %v after %d looks", summary.Left, looks)
+		}
+	})
+}
+
 func TestThreeUnservedRoundsStop(t *testing.T) {
 	for _, o := range []targets.Outcome{targets.Unknown, targets.NotSent, targets.Throttled, targets.Invalid} {
 		synctest.Test(t, func(t *testing.T) {
-			h, summary := run(t, &scripted{do: always(o)}, plan(2, 100))
+			target := &scripted{do: always(o), list: func(string) ([]targets.Op, error) { return nil, errors.New("no answer") }}
+			h, summary := run(t, target, plan(2, 100))
 			if len(h.rounds) != 3 || !errors.Is(summary.Stopped, runner.ErrUnserved) {
 				t.Errorf("%s: %d rounds, stopped by %v; want 3 and %v", o, len(h.rounds), summary.Stopped, runner.ErrUnserved)
 			}
-			if summary.Left == nil {
-				t.Errorf("%s: keys that could not be removed are not told", o)
+			if wrote := o == targets.Unknown; (summary.Left != nil) != wrote {
+				t.Errorf("%s: left %v, want that told where a write may have been applied", o, summary.Left)
 			}
 		})
 	}
@@ -494,7 +565,9 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	if err != nil || got != end {
 		t.Fatalf("end %+v, %v; want %+v", got, err, end)
 	}
-	ignoreSent := cmp.FilterPath(func(p cmp.Path) bool { return slices.Contains([]string{".Sent", ".Began", ".Guarded"}, p.Last().String()) && p.Index(-2).Type().Name() == "Reply" }, cmp.Ignore())
+	ignoreSent := cmp.FilterPath(func(p cmp.Path) bool {
+		return slices.Contains([]string{".Sent", ".Began", ".Guarded"}, p.Last().String()) && p.Index(-2).Type().Name() == "Reply"
+	}, cmp.Ignore())
 	if diff := cmp.Diff(h, read, cmp.AllowUnexported(history{}), ignoreSent); diff != "" {
 		t.Errorf("what was read differs from what was shown:\n%s", diff)
 	}
@@ -524,7 +597,9 @@ func TestRecordThatIsNone(t *testing.T) {
 		return fmt.Sprintf(`{"round":{"round":%d,"key":"k","ops":[%s],"reads":[]}}`+"\n", number, op)
 	}
 	const op = `{"contender":0,"op":{"kind":"write","key":"k","value":{"token":"t","version":1}},"reply":{"outcome":"ok"},"call_ns":1,"return_ns":3,"sent_ns":2}`
-	twin := func(number int) string { return fmt.Sprintf(`{"round":%d,"key":"k","ops":[%s],"reads":[]}`, number, op) }
+	twin := func(number int) string {
+		return fmt.Sprintf(`{"round":%d,"key":"k","ops":[%s],"reads":[]}`, number, op)
+	}
 	good := header + "\n" + round(1, op)
 	if _, err := runner.Replay(strings.NewReader(good+`{"end":{"rounds":1}}`+"\n"), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Observer: &history{}}, nil }); err != nil {
 		t.Fatalf("a whole record: %v", err)
