@@ -18,19 +18,14 @@ type Left struct {
 }
 
 func (l *Left) Error() string {
-	why := ""
+	if len(l.Keys) == 0 {
+		return fmt.Sprintf("keys may have been left behind: whether they are gone could not be seen: %v", l.Unseen)
+	}
+	why := "had accepted their removal"
 	if l.Refused != "" {
-		why = "; the store answered: " + l.Refused
+		why = "answered: " + l.Refused
 	}
-	switch {
-	case len(l.Keys) == 0:
-		return fmt.Sprintf("keys may have been left behind: whether they are gone could not be seen: %v%s", l.Unseen, why)
-	case l.Refused == "":
-		why = "; the store had accepted their removal"
-		fallthrough
-	default:
-		return fmt.Sprintf("keys were left behind: %d still there, such as %s%s", len(l.Keys), l.Keys[0], why)
-	}
+	return fmt.Sprintf("keys were left behind: %d still there, such as %s; the store %s", len(l.Keys), l.Keys[0], why)
 }
 
 // orNil is an error only where something is left.
