@@ -329,6 +329,25 @@ func TestRemovalThatDoesNothing(t *testing.T) {
 	}
 }
 
+// A watch and a probe look as well.
+func TestRemovalThatDoesNothingAfterAWatchOrProbe(t *testing.T) {
+	url := denyingDeletes(t, targettest.RedisServer(t).URL)
+	for _, args := range [][]string{
+		{"ttl-ghost", "--keys", "2", "--ttl", "100ms", "--watch", "300ms", "--tolerance", "200ms", "--store", ""},
+		{"probe", "--only", "types"},
+	} {
+		_, stdout, stderr := contend(t, append(args, "-t", url, "-o", "json", "--no-progress")...)
+		var r report.Result
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatalf("%q: %v: %s%s", args, err, stdout, stderr)
+		}
+		const want = "still there, such as contend-"
+		if !strings.Contains(stderr, want) || !strings.Contains(r.Left, want) {
+			t.Errorf("%q told %q, and in its result %q", args, stderr, r.Left)
+		}
+	}
+}
+
 // A run whose writes were all refused leaves nothing behind, and does not say so.
 func TestRefusedRunLeavesNothing(t *testing.T) {
 	for name, rules := range map[string][]string{
