@@ -167,14 +167,13 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	if progress != nil {
 		progress.Done()
 	}
-	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted}
+	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted,
+		Left: leftText(summary.Left)}
 	if summary.Stopped != nil {
 		end.Stopped = summary.Stopped.Error()
 		fmt.Fprintf(c.err, "contend: stopped: %v\n", summary.Stopped)
 	}
-	if summary.Left != nil {
-		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
-	}
+	tellLeft(c, summary.Left, front)
 	r := maker.Make(end)
 	if recorder != nil {
 		if err := recorder.Finish(end, r); err != nil && record.err == nil {

@@ -206,8 +206,8 @@ func TestDocsMeasureYourSite(t *testing.T) {
 			}
 		}
 	}
-	if ran != 6 {
-		t.Errorf("%d commands ran, want 6", ran)
+	if ran != 7 {
+		t.Errorf("%d commands ran, want 7", ran)
 	}
 }
 

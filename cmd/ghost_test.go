@@ -802,7 +802,7 @@ func ghostServerStops(t *testing.T) {
 	if code := p.ProcessState.ExitCode(); code != 4 || !strings.Contains(flat(out), "INCONCLUSIVE: the target served none of the last ") {
 		t.Errorf("exit %d: %.500s%s", code, out, errs)
 	}
-	if !strings.Contains(errs, "contend: stopped: the target served none of the last ") || !strings.Contains(errs, "keys were left behind") || !strings.Contains(errs, "contend clean -t "+s.url+" --run ") {
+	if !strings.Contains(errs, "contend: stopped: the target served none of the last ") || !strings.Contains(errs, "keys may have been left behind: ") || !strings.Contains(errs, "contend clean -t "+s.url+" --run ") {
 		t.Errorf("%s", errs)
 	}
 	ghosts, _ := kept(t, file)

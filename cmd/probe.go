@@ -81,7 +81,7 @@ func (l *probeLaunch) front() report.Front {
 
 func (l *probeLaunch) plan() runner.ProbePlan {
 	d := l.target.Describe()
-	return runner.ProbePlan{Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
@@ -130,7 +130,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 }
 
 func endOfProbe(s runner.ProbeSummary) runner.End {
-	end := runner.End{Requests: s.Requests, Units: s.Units, Elapsed: s.Elapsed, Interrupted: s.Interrupted}
+	end := runner.End{Requests: s.Requests, Units: s.Units, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Left: leftText(s.Left)}
 	if s.Stopped != nil {
 		end.Stopped = s.Stopped.Error()
 	}
@@ -147,9 +147,7 @@ func tellEnd(c console, end runner.End, left error, front report.Front) {
 	case end.Cut != "":
 		fmt.Fprintf(c.err, "contend: the probe was cut: %s\n", end.Cut)
 	}
-	if left != nil {
-		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", left, cleanCommand(front))
-	}
+	tellLeft(c, left, front)
 }
 
 // probeStatus gives nil where every question was answered that the target has.

@@ -209,6 +209,14 @@ func preparing(err error) error {
 	return &cannotRun{err}
 }
 
+// leftText is what is told of keys that were left behind; "": none were.
+func leftText(left error) string {
+	if left == nil {
+		return ""
+	}
+	return left.Error()
+}
+
 // cleanCommand removes what the run wrote.
 func cleanCommand(f report.Front) string {
 	command := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(f.Target.URL), f.Run)
@@ -216,6 +224,13 @@ func cleanCommand(f report.Front) string {
 		command += " --key-prefix " + shellQuote(f.Params.KeyPrefix)
 	}
 	return command
+}
+
+// tellLeft tells on standard error of keys that were left behind.
+func tellLeft(c console, left error, front report.Front) {
+	if left != nil {
+		fmt.Fprintf(c.err, "contend: %v; remove them with: %s\n", left, cleanCommand(front))
+	}
 }
 
 // statusOf gives nil for held, and for a probe that was answered.

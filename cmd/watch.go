@@ -387,9 +387,7 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 			fmt.Fprintf(c.err, "contend: %s\n", text)
 		}
 	}
-	if summary.Left != nil {
-		fmt.Fprintf(c.err, "contend: keys were left behind (%v); remove them with: %s\n", summary.Left, cleanCommand(front))
-	}
+	tellLeft(c, summary.Left, front)
 	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(front.Target.URL) {
 		fmt.Fprintf(c.err, "contend: %d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s\n",
 			n, front.Run, shellQuote(with.kept.File()), cleanCommand(front))
@@ -418,7 +416,7 @@ func prefixed(prefix, text string) string {
 }
 
 func endOf(s runner.WatchSummary) runner.End {
-	end := runner.End{Requests: s.Requests, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Cut: s.Cut}
+	end := runner.End{Requests: s.Requests, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Cut: s.Cut, Left: leftText(s.Left)}
 	if s.Stopped != nil {
 		end.Stopped = s.Stopped.Error()
 	}

@@ -110,6 +110,9 @@ func (w *watchRun) end(s runner.WatchSummary, requests int64) runner.End {
 			end.Stopped = ""
 		}
 	}
+	if !w.own {
+		end.Left = ""
+	}
 	end.Requests = w.before + requests
 	if w.loaded {
 		end.Elapsed = time.Since(w.front.Started)

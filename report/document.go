@@ -510,6 +510,9 @@ func (r Result) notes() []string {
 			notes = append(notes, "Note: "+reason)
 		}
 	}
+	if r.Left != "" {
+		notes = append(notes, "Note: "+r.Left)
+	}
 	for _, n := range r.Target.Notes {
 		notes = append(notes, "Note: "+n)
 	}

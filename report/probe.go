@@ -51,7 +51,7 @@ func (m *ProbeMaker) Foreign() error { return m.judge.Foreign() }
 
 // Make concludes.
 func (m *ProbeMaker) Make(end runner.End) Result {
-	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut,
+	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut, Left: end.Left,
 		Requests: end.Requests, Controls: []scenarios.Control{}, Outcomes: m.counts.outcomes(), Latency: m.counts.latencies(),
 		Verdict:      scenarios.Verdict{Property: "none: a probe only asks", Reasons: []string{}, Violations: []scenarios.Violation{}},
 		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Conclude()}}

@@ -75,7 +75,7 @@ func (p *Progress) Round(r *runner.Round) {
 // Late tells that the keys are read once more.
 func (p *Progress) Late(round int, _ *runner.Exchange) {
 	p.phase.Store("late reads")
-	if p.bar == nil {
+	if p.bar == nil && round > 0 {
 		p.tell(func() string { return fmt.Sprintf("reading every key once more: %d", round) })
 	}
 }

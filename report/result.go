@@ -149,7 +149,8 @@ type Result struct {
 	Stopped     string        `json:"stopped,omitempty"` // why the run ended early
 	// Refusal is the first request that the target did not serve.
 	Refusal      *scenarios.Refusal   `json:"first_refusal,omitempty"`
-	Cut          string               `json:"cut,omitempty"` // why a watch ended early, where that was foreseen
+	Cut          string               `json:"cut,omitempty"`  // why a watch ended early, where that was foreseen
+	Left         string               `json:"left,omitempty"` // what is told of keys that were left behind
 	Requests     int64                `json:"requests"`
 	QuotaUnits   *int64               `json:"quota_units"`
 	Controls     []scenarios.Control  `json:"controls"`
@@ -282,7 +283,7 @@ func (m *Maker) Late(round int, read *runner.Exchange) { m.judge.Late(round, rea
 func (m *Maker) Make(end runner.End) Result {
 	j := m.judge.Conclude(end.Stopped)
 	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
-		Stopped: end.Stopped, Requests: end.Requests, Controls: j.Controls, Rounds: end.Rounds,
+		Stopped: end.Stopped, Left: end.Left, Requests: end.Requests, Controls: j.Controls, Rounds: end.Rounds,
 		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
 		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail, Refusal: j.Refusal}
 	if r.Controls == nil {

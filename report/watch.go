@@ -67,7 +67,7 @@ func (c *counts) addProbe(e *runner.Exchange) {
 func (m *WatchMaker) Make(end runner.End) Result {
 	j := m.judge.Conclude(scenarios.GhostEnd{Stopped: end.Stopped, Cut: end.Cut, Interrupted: end.Interrupted})
 	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
-		Stopped: end.Stopped, Cut: end.Cut, Requests: end.Requests, Controls: j.Controls, Rounds: j.Detail.Ghosts.Watched(),
+		Stopped: end.Stopped, Cut: end.Cut, Left: end.Left, Requests: end.Requests, Controls: j.Controls, Rounds: j.Detail.Ghosts.Watched(),
 		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
 		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail}
 	r.finish(m.expectations, m.counts)

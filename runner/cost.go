@@ -9,7 +9,7 @@ type Cost struct {
 	Controls  int
 	EachRound int
 	Rounds    int // 0: not known, the plan runs for a duration
-	Late      int // of all rounds
+	Late      int // of all rounds, and of the nonce
 	Clean     int
 	Keys      int
 }
@@ -27,6 +27,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 	if !p.SkipControls {
 		c.Controls = 1 + p.Contenders
 		c.Keys++
+		c.Late++
 		if !p.Unguarded {
 			c.Controls += sequentialCost()
 			c.Keys += 2
@@ -38,7 +39,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 	}
 	// A volatile target forgets by itself.
 	if !d.Volatile {
-		c.Clean = c.Keys
+		c.Clean = c.Keys + d.Lists
 	}
 	return c
 }

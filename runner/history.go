@@ -177,7 +177,9 @@ type Controls struct {
 type Observer interface {
 	Controls(*Controls)
 	Round(*Round)
-	// Late hands over the read of a round's key at the end of the run.
+	// Late hands over the read of a round's key at the end of the run. Round 0 is the
+	// key of the nonce, which nobody contends for: one read, and where that shows
+	// no record another by another session.
 	Late(round int, read *Exchange)
 }
 

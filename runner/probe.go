@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,6 +28,7 @@ type Step struct {
 // ProbePlan says what a probe asks, in this order; an inquiry that waits goes on
 // when the others have been begun.
 type ProbePlan struct {
+	Base      string        // what every key begins with
 	Timeout   time.Duration // of one request
 	Limits    []targets.Limit
 	Inquiries []Inquiry
@@ -56,7 +56,7 @@ type ProbeSummary struct {
 	Elapsed     time.Duration
 	Interrupted bool
 	Stopped     error // why it ended early: the target answered nothing any more
-	Left        error // why keys were left behind for `contend clean`
+	Left        error // a *Left where keys were left behind, or may have been
 }
 
 // Prober is one probe, with its session open.
@@ -150,7 +150,7 @@ func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
 		}
 		e := p.ask(step.Op)
 		p.observer.Answered(each.ID, &e)
-		each.left = each.left || mayHaveWritten(&e.Reply)
+		each.left = each.left || mayHaveWritten(&e)
 		if p.silent >= unservedRounds {
 			p.summary.Stopped = unserved(fmt.Errorf("the target answered none of the last %d requests", p.silent), p.refusal)
 		}
@@ -164,13 +164,21 @@ func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
 	return false
 }
 
-// mayHaveWritten tells whether a request may have had an effect.
-func mayHaveWritten(r *targets.Reply) bool {
-	switch r.Outcome {
+// mayHaveWritten tells whether a request may have had an effect, by its reply.
+func mayHaveWritten(e *Exchange) bool {
+	if e.Op.Kind == targets.Read || e.Op.Kind == targets.Delete {
+		return false
+	}
+	for _, part := range e.Reply.Parts {
+		if mayHaveWritten(&Exchange{Reply: part}) {
+			return true
+		}
+	}
+	switch e.Reply.Outcome {
 	case targets.OK, targets.Unknown, targets.Unmapped:
 		return true
 	default:
-		return r.Attempts > 1
+		return e.Reply.Attempts > 1
 	}
 }
 
@@ -197,28 +205,36 @@ func sizeOf(op targets.Op) int { return len(op.Raw) + len(op.Value.Body) }
 // cost is what a request counts of a limit: its units, where the store has any.
 func (p *Prober) cost(op targets.Op) int { return max(1, p.target.Describe().Units(sizeOf(op))) }
 
-// clean removes what the inquiries left; a volatile target forgets it by itself.
-func (p *Prober) clean(all []*pursuit) (failed error) {
+// clean removes what the inquiries left and looks whether it is gone; a volatile target
+// forgets it by itself.
+func (p *Prober) clean(all []*pursuit) error {
 	if p.target.Describe().Volatile {
 		return nil
 	}
-	for _, each := range all {
-		if !each.left {
-			continue
-		}
+	left := &Left{}
+	written := slices.DeleteFunc(slices.Clone(all), func(each *pursuit) bool { return !each.left })
+	p.remove(left, written)
+	keys, requests, err := p.look(p.plan.Base, func(string) bool { return true })
+	p.summary.Requests += int64(requests)
+	p.summary.Units += int64(requests * p.target.Describe().Units(0))
+	if left.Keys = keys; len(written) > 0 {
+		left.Unseen = err
+	}
+	return left.orNil()
+}
+
+// remove sends the deletes, until one is not answered.
+func (p *Prober) remove(left *Left, written []*pursuit) {
+	for _, each := range written {
 		for _, op := range each.Remove {
 			_ = p.budget.spend(p.requests, p.cost(op))
 			r := p.ask(op).Reply
-			if r.Outcome == targets.OK || r.Outcome == targets.Missing || r.Outcome == targets.Unsupported {
-				continue
-			}
-			failed = errors.New(firstNonEmpty(r.Message, r.Code, string(r.Outcome)))
+			left.refuse(&r)
 			if !Answered(&r) {
-				return failed
+				return
 			}
 		}
 	}
-	return failed
 }
 
 // Cost is how many requests a probe sends at most, and of how many units; 0 where
@@ -236,6 +252,9 @@ func (p ProbePlan) Cost(d targets.Description) (requests, units int) {
 				add(op)
 			}
 		}
+	}
+	if !d.Volatile {
+		requests, units = requests+d.Lists, units+d.Lists*d.Units(0)
 	}
 	return requests, units
 }

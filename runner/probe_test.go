@@ -142,19 +142,38 @@ func TestProbeIsInterrupted(t *testing.T) {
 	})
 }
 
-// Keys that cannot be removed are told; where nothing answers, no more are tried.
+// Keys that are there after their removal are told; where nothing answers, no more are
+// tried, and where nothing was written nothing is left.
 func TestProbeTellsWhatItLeaves(t *testing.T) {
-	for outcome, tried := range map[targets.Outcome]int{targets.Invalid: 2, targets.Unknown: 1} {
-		target := &scripted{do: func(_ int, op targets.Op) targets.Reply {
-			if op.Kind == targets.Delete {
-				return targets.Reply{Outcome: outcome, Code: "NO"}
+	for _, c := range []struct {
+		write, del targets.Outcome
+		keys       []string
+		unlisted   bool
+		tried      int
+		want       string
+	}{
+		{targets.OK, targets.Invalid, []string{"base-a"}, false, 2, "1 still there, such as base-a; the store answered: NO"},
+		{targets.OK, targets.OK, []string{"base-a", "base-b"}, false, 2, "2 still there, such as base-a; the store had accepted"},
+		{targets.OK, targets.Invalid, nil, false, 2, "<nil>"},
+		{targets.OK, targets.Unknown, nil, true, 1, "may have been left behind"},
+		{targets.Invalid, targets.Unknown, nil, true, 0, "<nil>"},
+		{targets.OK, targets.OK, []string{"other-a"}, false, 2, "<nil>"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			target := &scripted{list: leaky(c.keys...), do: func(_ int, op targets.Op) targets.Reply {
+				if op.Kind == targets.Delete {
+					return targets.Reply{Outcome: c.del, Code: "NO"}
+				}
+				return targets.Reply{Outcome: c.write}
+			}}
+			if c.unlisted {
+				target.list = func(string) ([]targets.Op, error) { return nil, errors.New("no answer") }
 			}
-			return targets.Reply{Outcome: targets.OK}
-		}}
-		_, summary := ask(t, t.Context(), target, runner.ProbePlan{Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
-		if summary.Left == nil || len(target.ops) != 2+tried {
-			t.Errorf("%s: left %v after %d requests", outcome, summary.Left, len(target.ops))
-		}
+			_, summary := ask(t, t.Context(), target, runner.ProbePlan{Base: "base-", Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
+			if told := fmt.Sprint(summary.Left); !strings.Contains(told, c.want) || len(target.ops) != 2+c.tried {
+				t.Errorf("%+v: told %s after %d requests", c, told, len(target.ops))
+			}
+		})
 	}
 }
 

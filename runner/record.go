@@ -16,7 +16,7 @@ import (
 
 // RecordSchema is the format of a record: JSON lines. The first is the header,
 // with the schema and the controls; then {"round": …} for each round and
-// {"late": …} for each late read, or for a watch {"ghost": …} for each key and
+// {"late": …} for each late read (of round 0: of the nonce), or for a watch {"ghost": …} for each key and
 // {"asked": …} for each reply, or for a probe {"answer": …} for each reply;
 // {"end": …} once, and {"result": …} for people.
 const RecordSchema = "contend.record/1"
@@ -30,6 +30,7 @@ type End struct {
 	Stopped     string        `json:"stopped,omitempty"`
 	Cut         string        `json:"cut,omitempty"`         // of a watch
 	Units       int64         `json:"quota_units,omitempty"` // of a probe
+	Left        string        `json:"left,omitempty"`        // what is told of keys that were left behind
 }
 
 // lateLine is the late read of a round's key.
@@ -183,7 +184,7 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End
 	if err != nil {
 		return End{}, err
 	}
-	replay := replay{Shown: to, contenders: header.Params.Contenders, end: End{Interrupted: true}}
+	replay := replay{Shown: to, contenders: header.Params.Contenders, nonce: header.Controls.Nonce, end: End{Interrupted: true}}
 	switch {
 	case to.Watch != nil:
 		to.Watch.Controls(header.Controls)
@@ -232,6 +233,7 @@ func (p *replay) requests(c *Controls) {
 type replay struct {
 	Shown
 	contenders int
+	nonce      []Exchange // of the controls
 	ghosts     []*Ghost
 	byKey      map[string]*Ghost
 	watched    bool            // the ghosts were shown
@@ -292,17 +294,8 @@ func (p *replay) show(line *recordLine) error {
 		p.end.Requests += r.requests()
 		p.Observer.Round(r)
 	case line.Late != nil && line.Late.Read != nil:
-		if line.Late.Round < 1 || line.Late.Round > p.end.Rounds {
-			return fmt.Errorf("a late read of round %d, which is not there", line.Late.Round)
-		}
-		if err := line.Late.Read.check(); err != nil {
+		if err := p.checkLate(line.Late); err != nil {
 			return err
-		}
-		if op := line.Late.Read.Op; op.Kind != targets.Read || !strings.Contains(op.Key+"-", fmt.Sprintf("-r%d-", line.Late.Round)) {
-			return fmt.Errorf("a late read of round %d that is a %s of %q", line.Late.Round, op.Kind, op.Key)
-		}
-		if line.Late.Read.Call < p.answered[line.Late.Round-1] {
-			return fmt.Errorf("a late read of round %d that was made before its contenders had their answers", line.Late.Round)
 		}
 		p.Observer.Late(line.Late.Round, line.Late.Read)
 	case line.End != nil:
@@ -314,6 +307,25 @@ func (p *replay) show(line *recordLine) error {
 		return errors.New("neither a round, a late read, an end nor a result")
 	}
 	return nil
+}
+
+// checkLate looks for late reads of what the run has no key for.
+func (p *replay) checkLate(late *lateLine) error {
+	if late.Round < 0 || late.Round > p.end.Rounds {
+		return fmt.Errorf("a late read of round %d, which is not there", late.Round)
+	}
+	op := late.Read.Op
+	right := strings.Contains(op.Key+"-", fmt.Sprintf("-r%d-", late.Round))
+	if late.Round == 0 {
+		right = len(p.nonce) > 0 && op.Key == p.nonce[0].Op.Key
+	}
+	if op.Kind != targets.Read || !right {
+		return fmt.Errorf("a late read of round %d that is a %s of %q", late.Round, op.Kind, op.Key)
+	}
+	if late.Round > 0 && late.Read.Call < p.answered[late.Round-1] {
+		return fmt.Errorf("a late read of round %d that was made before its contenders had their answers", late.Round)
+	}
+	return late.Read.check()
 }
 
 // foreign tells whether a line is of a scenario of another shape.

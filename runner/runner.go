@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -116,7 +115,7 @@ type Summary struct {
 	// Stopped says why the run ended before its rounds were done, where it was
 	// not interrupted: the target served nothing.
 	Stopped error
-	// Left says why keys were left behind for `contend clean`; nil: none were.
+	// Left is a *Left where keys were left behind, or may have been.
 	Left error
 }
 
@@ -150,9 +149,11 @@ type Runner struct {
 	done        chan struct{} // a contender has left the round
 	last        time.Duration // the latest return that the runner has seen
 	unserved    int
-	refusal     string // the first of the rounds that were not served
-	twins       int    // begun
-	races       int    // begun
+	refusal     string      // the first of the rounds that were not served
+	wrote       bool        // a write may have been applied
+	twins       int         // begun
+	races       int         // begun
+	nonceWrite  *targets.Op // nil: none was accepted
 	summary     Summary
 }
 
@@ -198,6 +199,7 @@ func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) 
 	}
 	r.summary.Interrupted = ctx.Err() != nil
 	r.lateReads(ctx)
+	r.lateNonce()
 	r.summary.Left = r.clean()
 	r.summary.Requests += r.reopened.Load()
 	r.summary.Elapsed = time.Since(r.start)
@@ -293,6 +295,7 @@ func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
 	r.exchange(r.own[session], &e)
 	e.follow(r.last)
 	r.last = e.Return
+	r.wrote = r.wrote || mayHaveWritten(&e)
 	r.summary.Requests += int64(e.Reply.Attempts)
 	if broken(&e) {
 		r.reopen(&r.own[session], -1-session)
@@ -331,8 +334,8 @@ func (r *Runner) controls(ctx context.Context) bool {
 func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	key := r.key("n")
 	home := r.plan.Race.Home()
-	c.Nonce = append(c.Nonce, r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home,
-		Value: targets.Record{Token: Token(key, 0, 1)}}))
+	write := r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home, Value: targets.Record{Token: Token(key, 0, 1)}})
+	c.Nonce = append(c.Nonce, write)
 	read := targets.Op{Kind: targets.Read, Key: key, Home: home}
 	var blind []int // contenders that have not seen it
 	r.each(len(r.contenders), time.Time{}, func(int) targets.Op { return read }, func(i int, e *Exchange) {
@@ -341,9 +344,10 @@ func (r *Runner) nonce(ctx context.Context, c *Controls) {
 			blind = append(blind, i)
 		}
 	})
-	if c.Nonce[0].Reply.Outcome != targets.OK {
+	if write.Reply.Outcome != targets.OK {
 		return
 	}
+	r.nonceWrite = &write.Op
 	written := r.last
 	for gap := firstReread; len(blind) > 0 && ctx.Err() == nil && r.since(written) < r.plan.Settle; gap *= 2 {
 		r.pause(ctx, fmt.Sprintf("%d of the sessions do not see yet what the run has written", len(blind)),
@@ -495,6 +499,7 @@ func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (se
 	for i := range round.Ops {
 		sent += round.Ops[i].Reply.Attempts
 		r.last = max(r.last, round.Ops[i].Return)
+		r.wrote = r.wrote || mayHaveWritten(&round.Ops[i])
 	}
 	r.summary.Requests += int64(sent)
 	return sent
@@ -655,6 +660,21 @@ func (r *Runner) readUndecided(answered time.Duration, deadline time.Time) {
 	}
 }
 
+// lateNonce reads the nonce once more: it is gone only where somebody else removes
+// keys.
+func (r *Runner) lateNonce() {
+	if r.nonceWrite == nil || r.summary.Stopped != nil {
+		return
+	}
+	for session := range r.own {
+		e := r.ownDo(session, Own, targets.Op{Kind: targets.Read, Key: r.nonceWrite.Key, Home: r.nonceWrite.Home})
+		r.observer.Late(0, &e)
+		if e.Reply.Outcome != targets.Missing {
+			return
+		}
+	}
+}
+
 // afterInterrupt is how long an interrupted run still reads keys.
 const afterInterrupt = 10 * time.Second
 
@@ -677,11 +697,37 @@ func (r *Runner) doubtfulFirst() []int {
 	return order
 }
 
-// clean deletes every key of the run; a volatile target forgets them by itself.
+// clean deletes every key of the run and looks whether they are gone; a volatile
+// target forgets them by itself.
 func (r *Runner) clean() error {
 	if r.target.Describe().Volatile {
 		return nil
 	}
+	everything := func(string) bool { return true }
+	if !r.wrote {
+		// A refusal may be a lie.
+		keys, requests, err := r.look(r.key(""), everything)
+		r.summary.Requests += int64(requests)
+		if len(keys) == 0 || err != nil {
+			return nil
+		}
+	}
+	left := &Left{}
+	count, place := r.written()
+	r.each(count, time.Time{}, func(i int) targets.Op {
+		at := place(i)
+		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
+	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
+	keys, requests, err := r.look(r.key(""), everything)
+	r.summary.Requests += int64(requests)
+	if left.Keys = keys; err != nil {
+		r.readLeft(left, count, place, err)
+	}
+	return left.orNil()
+}
+
+// written are all keys that the run may have written to.
+func (r *Runner) written() (count int, place func(i int) Place) {
 	home := r.plan.Race.Home()
 	var fixed []Place
 	if !r.plan.SkipControls {
@@ -694,22 +740,33 @@ func (r *Runner) clean() error {
 		fixed = append(fixed, places(r.plan.Twin, r.twinKey(n))...)
 	}
 	keys := len(places(r.plan.Race, ""))
-	var failed error
-	r.each(len(fixed)+r.races*keys, time.Time{}, func(i int) targets.Op {
-		var at Place
+	return len(fixed) + r.races*keys, func(i int) Place {
 		if i < len(fixed) {
-			at = fixed[i]
-		} else {
-			i -= len(fixed)
-			at = places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
+			return fixed[i]
 		}
-		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
-	}, func(_ int, e *Exchange) {
-		if o := e.Reply.Outcome; o != targets.OK && o != targets.Missing && o != targets.Unsupported && failed == nil {
-			failed = errors.New(firstNonEmpty(e.Reply.Message, e.Reply.Code, string(o)))
+		i -= len(fixed)
+		return places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
+	}
+}
+
+// readLeft reads the keys where they could not be listed.
+func (r *Runner) readLeft(left *Left, count int, place func(i int) Place, unlisted error) {
+	seen := 0
+	r.each(count, time.Time{}, func(i int) targets.Op {
+		at := place(i)
+		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
+	}, func(i int, e *Exchange) {
+		switch e.Reply.Outcome {
+		case targets.OK:
+			left.Keys = append(left.Keys, e.Op.Key)
+			seen++
+		case targets.Missing:
+			seen++
 		}
 	})
-	return failed
+	if seen < count {
+		left.Unseen = unlisted
+	}
 }
 
 func firstNonEmpty(texts ...string) string {

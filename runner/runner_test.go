@@ -24,6 +24,7 @@ import (
 // scripted is a target whose answers a test gives.
 type scripted struct {
 	do   func(contender int, op targets.Op) targets.Reply
+	list func(prefix string) ([]targets.Op, error) // nil: nothing is there
 	lead time.Duration
 
 	mu     sync.Mutex
@@ -35,9 +36,15 @@ type scripted struct {
 func (s *scripted) Describe() targets.Description {
 	return targets.Description{SentBy: "call", Lead: s.lead}
 }
-func (*scripted) Prepare(context.Context, targets.Needs) error          { return nil }
-func (*scripted) Clean(context.Context, targets.Selection) (int, error) { return 0, nil }
-func (*scripted) Close() error                                          { return nil }
+func (*scripted) Prepare(context.Context, targets.Needs) error { return nil }
+func (*scripted) Close() error                                 { return nil }
+func (s *scripted) List(_ context.Context, prefix string) ([]targets.Op, int, error) {
+	if s.list == nil {
+		return nil, 0, nil
+	}
+	deletes, err := s.list(prefix)
+	return deletes, 1, err
+}
 func (s *scripted) Open(_ context.Context, n int) (targets.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,15 +153,79 @@ func TestReadBackIsRepeatedWhenItFails(t *testing.T) {
 	})
 }
 
+// leaky is a store of which this is left however often it is deleted.
+func leaky(keys ...string) func(string) ([]targets.Op, error) {
+	return func(prefix string) (deletes []targets.Op, err error) {
+		for _, key := range keys {
+			if strings.HasPrefix(key, prefix) {
+				deletes = append(deletes, targets.Op{Kind: targets.Delete, Key: key})
+			}
+		}
+		return deletes, nil
+	}
+}
+
+// What is there after the removal is told, and nothing else, whatever the store says
+// of its deletes; and where it cannot be listed it is read.
+func TestRemovalIsChecked(t *testing.T) {
+	unlisted := func(string) ([]targets.Op, error) { return nil, errors.New("NOPERM SCAN") }
+	for name, test := range map[string]struct {
+		list             func(string) ([]targets.Op, error)
+		write, del, read targets.Outcome
+		want             string // of what is told; "": nothing is
+	}{
+		"gone":                              {nil, targets.OK, targets.OK, targets.OK, ""},
+		"gone, though the delete failed":    {nil, targets.OK, targets.Unknown, targets.OK, ""},
+		"accepted, and there":               {leaky("contend-01BENCH-r1"), targets.OK, targets.OK, targets.Missing, "1 still there, such as contend-01BENCH-r1; the store had accepted"},
+		"refused, and there":                {leaky("contend-01BENCH-r1"), targets.OK, targets.Invalid, targets.Missing, "such as contend-01BENCH-r1; the store answered: invalid"},
+		"of another run":                    {leaky("contend-01BENCI-r1"), targets.OK, targets.OK, targets.OK, ""},
+		"not listed, and read":              {unlisted, targets.OK, targets.OK, targets.OK, "1 still there, such as contend-01BENCH-r1"},
+		"not listed, and not there":         {unlisted, targets.OK, targets.OK, targets.Missing, ""},
+		"neither listed nor read":           {unlisted, targets.OK, targets.OK, targets.Throttled, "may have been left behind: whether they are gone could not be seen: NOPERM SCAN"},
+		"never written":                     {nil, targets.Invalid, targets.Invalid, targets.Invalid, ""},
+		"never written, and not listed":     {unlisted, targets.Throttled, targets.Throttled, targets.Throttled, ""},
+		"refused by a liar, and then there": {leaky("contend-01BENCH-r1"), targets.Invalid, targets.OK, targets.OK, "1 still there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := &scripted{list: test.list, do: func(_ int, op targets.Op) targets.Reply {
+					return targets.Reply{Outcome: map[targets.Kind]targets.Outcome{targets.Write: test.write, targets.Delete: test.del, targets.Read: test.read}[op.Kind]}
+				}}
+				_, summary := run(t, target, plan(2, 1))
+				if told := fmt.Sprint(summary.Left); (summary.Left == nil) != (test.want == "") || !strings.Contains(told, test.want) && test.want != "" {
+					t.Errorf("told %q, want %q", told, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A listing that shows for a moment what was deleted is asked again.
+func TestRemovalIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		target := &scripted{do: always(targets.OK), list: func(prefix string) ([]targets.Op, error) {
+			if looks++; looks == 1 {
+				return leaky("contend-01BENCH-r1")(prefix)
+			}
+			return nil, nil
+		}}
+		if _, summary := run(t, target, plan(2, 1)); summary.Left != nil || looks != 2 {
+			t.Errorf("left %v after %d looks", summary.Left, looks)
+		}
+	})
+}
+
 func TestThreeUnservedRoundsStop(t *testing.T) {
 	for _, o := range []targets.Outcome{targets.Unknown, targets.NotSent, targets.Throttled, targets.Invalid} {
 		synctest.Test(t, func(t *testing.T) {
-			h, summary := run(t, &scripted{do: always(o)}, plan(2, 100))
+			target := &scripted{do: always(o), list: func(string) ([]targets.Op, error) { return nil, errors.New("no answer") }}
+			h, summary := run(t, target, plan(2, 100))
 			if len(h.rounds) != 3 || !errors.Is(summary.Stopped, runner.ErrUnserved) {
 				t.Errorf("%s: %d rounds, stopped by %v; want 3 and %v", o, len(h.rounds), summary.Stopped, runner.ErrUnserved)
 			}
-			if summary.Left == nil {
-				t.Errorf("%s: keys that could not be removed are not told", o)
+			if wrote := o == targets.Unknown; (summary.Left != nil) != wrote {
+				t.Errorf("%s: left %v, want that told where a write may have been applied", o, summary.Left)
 			}
 		})
 	}
@@ -251,6 +322,46 @@ func TestEveryKeyIsRemoved(t *testing.T) {
 	}
 	if summary.Left != nil || summary.Requests != int64(len(target.ops)) {
 		t.Errorf("left behind: %v; %d requests told, %d made", summary.Left, summary.Requests, len(target.ops))
+	}
+}
+
+// A nonce that is gone at the end is asked for by two sessions, and once otherwise;
+// one that was never stored, not at all.
+func TestNonceIsReadLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		nonce, late targets.Outcome
+		want        []int // sessions that read late
+	}{
+		"there":          {targets.OK, targets.OK, []int{-1}},
+		"gone":           {targets.OK, targets.Missing, []int{-1, -2}},
+		"never accepted": {targets.Throttled, targets.Missing, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raced := false
+			var late []int
+			target := &scripted{}
+			target.do = func(contender int, op targets.Op) targets.Reply {
+				switch {
+				case !strings.HasSuffix(op.Key, "-n"):
+					raced = raced || strings.HasSuffix(op.Key, "-r1")
+					return targets.Reply{Outcome: targets.OK}
+				case op.Kind == targets.Write:
+					return targets.Reply{Outcome: test.nonce}
+				case op.Kind == targets.Read && raced:
+					late = append(late, contender)
+					return targets.Reply{Outcome: test.late}
+				default:
+					return targets.Reply{Outcome: targets.OK}
+				}
+			}
+			p := plan(2, 1)
+			p.SkipControls, p.Unguarded = false, true
+			h, _ := run(t, target, p)
+			shown := slices.DeleteFunc(h.late, func(round int) bool { return round != 0 })
+			if !cmp.Equal(late, test.want) || len(shown) != len(test.want) {
+				t.Errorf("read late by sessions %v, %d shown, want %v", late, len(shown), test.want)
+			}
+		})
 	}
 }
 
@@ -515,6 +626,7 @@ func TestRecordThatIsNone(t *testing.T) {
 		"one contender in between": strings.Replace(header, `"contenders":1`, `"contenders":2`, 1) + "\n" + round(1, op+","+strings.Replace(op, `"contender":0`, `"contender":1`, 1)+","+op),
 		"a twin's round twice":     strings.Replace(header, `"controls":{}`, `"controls":{"twin":[`+twin(1)+","+twin(1)+`]}`, 1) + "\n",
 		"a late read at time 0":    good + `{"late":{"round":1,"read":` + strings.NewReplacer(`"write"`, `"read"`, `"key":"k"`, `"key":"k-r1-"`, `"call_ns":1`, `"call_ns":0`, `"sent_ns":2`, `"sent_ns":0`).Replace(op) + "}}\n",
+		"a nonce of nothing":       good + `{"late":{"round":0,"read":` + strings.Replace(op, `"write"`, `"read"`, 1) + "}}\n",
 		"something after the end":  good + `{"end":{"rounds":1}}` + "\n" + round(2, op),
 		"a line of wrong type":     header + "\n" + `{"round":"three"}` + "\n",
 	} {

@@ -4,9 +4,10 @@ import (
 	"container/heap"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -66,7 +67,7 @@ type WatchSummary struct {
 	// Stopped says why it could not go on: the target stopped answering, or the
 	// journal failed.
 	Stopped error
-	Left    error // why keys were left behind for `contend clean`
+	Left    error // a *Left where keys were left behind, or may have been
 }
 
 // Watcher is one watch, with its sessions open.
@@ -171,6 +172,7 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 		}
 	}
 	observer.Watching(w.watched)
+	w.removal += w.target.Describe().Lists
 	for _, g := range w.watched {
 		if g.Created != nil {
 			w.removal++
@@ -386,86 +388,64 @@ func (w *Watcher) checkClock() {
 	}
 }
 
-// clean removes the keys that nothing more is asked about; a volatile target
-// forgets them by itself.
+// clean removes the keys that nothing more is asked about and looks whether they are
+// gone; a volatile target forgets them by itself.
 func (w *Watcher) clean(controls *Controls) error {
 	if w.target.Describe().Volatile {
 		return nil
 	}
-	var jobs []removal
+	var deletes []targets.Op
+	ghosts := make(map[string]*Ghost) // by key; nil: of a check
+	bases := []string{w.plan.Prefix + w.plan.Run + "-"}
+	remove := func(key string, home targets.Guard, g *Ghost) {
+		deletes, ghosts[key] = append(deletes, targets.Op{Kind: targets.Delete, Key: key, Home: home}), g
+	}
 	if !controls.Skipped && controls.Key != "" {
-		jobs = append(jobs, removal{w.key("n"), targets.IfAbsent, nil}, removal{controls.Key + "-create", targets.IfAbsent, nil},
-			removal{controls.Key + "-cas", targets.IfVersion, nil})
+		remove(w.key("n"), targets.IfAbsent, nil)
+		remove(controls.Key+"-create", targets.IfAbsent, nil)
+		remove(controls.Key+"-cas", targets.IfVersion, nil)
 	}
 	for _, g := range w.watched {
 		if !g.Removed && (g.Closed && !w.unwritten || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
-			jobs = append(jobs, removal{g.Key, targets.IfAbsent, g})
-		}
-	}
-	// The budget and the count are not safe for several: they are kept here.
-	next, results := make(chan removal), make(chan removed)
-	var group errgroup.Group
-	for i := range w.sessions {
-		group.Go(func() error {
-			for job := range next {
-				e := Exchange{Contender: Own, Op: targets.Op{Kind: targets.Delete, Key: job.key, Home: job.home}}
-				w.exchange(w.sessions[i], &e)
-				if broken(&e) {
-					w.reopen(&w.sessions[i], i)
-				}
-				results <- removed{job.ghost, e.Reply}
-			}
-			return nil
-		})
-	}
-	var failed error
-	under, unserved := 0, 0
-	take := func(r removed) {
-		under--
-		w.summary.Requests += int64(r.reply.Attempts)
-		switch o := r.reply.Outcome; {
-		case o == targets.OK, o == targets.Missing, o == targets.Unsupported:
-			unserved = 0
-			if r.ghost != nil {
-				r.ghost.Removed = true
-			}
-		default:
-			failed = errors.New(firstNonEmpty(r.reply.Message, r.reply.Code, string(o)))
-			unserved++
-		}
-	}
-	for len(jobs) > 0 && unserved < len(w.sessions) {
-		_ = w.budget.spend(w.requests, 1)
-		for sent := false; !sent; {
-			select {
-			case next <- jobs[0]:
-				under, sent = under+1, true
-			case r := <-results:
-				take(r)
+			remove(g.Key, targets.IfAbsent, g)
+			if base := g.base(); !slices.Contains(bases, base) {
+				bases = append(bases, base)
 			}
 		}
-		jobs = jobs[1:]
 	}
-	close(next)
-	for under > 0 {
-		take(<-results)
+	wrote := slices.ContainsFunc(slices.Concat(controls.Sequential, controls.Nonce), func(e Exchange) bool { return mayHaveWritten(&e) }) ||
+		len(bases) > 1 || slices.ContainsFunc(w.watched, func(g *Ghost) bool { return g.Created != nil || g.Tried != nil })
+	left := &Left{}
+	accepted := make(map[string]bool)
+	w.removeOver(w.sessions, deletes, func(i int, r *targets.Reply) {
+		w.summary.Requests += int64(r.Attempts)
+		left.refuse(r)
+		accepted[deletes[i].Key] = gone(r)
+	})
+	for _, base := range bases {
+		keys, requests, err := w.look(base, func(key string) bool { _, ours := ghosts[key]; return ours })
+		w.summary.Requests += int64(requests)
+		left.Keys = append(left.Keys, keys...)
+		if err != nil && wrote {
+			left.Unseen = err
+		}
 	}
-	_ = group.Wait()
-	return failed
+	for _, key := range left.Keys {
+		accepted[key] = false
+	}
+	for key, g := range ghosts {
+		if g != nil {
+			g.Removed = accepted[key]
+		}
+	}
+	return left.orNil()
 }
 
-// removal is a key to be removed, and whose it is; removed what came of it.
-type (
-	removal struct {
-		key   string
-		home  targets.Guard
-		ghost *Ghost // nil: of a check
-	}
-	removed struct {
-		ghost *Ghost
-		reply targets.Reply
-	}
-)
+// base is what every key of the ghost's run begins with.
+func (g *Ghost) base() string {
+	before, _, _ := strings.Cut(g.Key, g.Run+"-")
+	return before + g.Run + "-"
+}
 
 // asked is what is to be sent next about a key.
 type asked struct {
@@ -501,7 +481,7 @@ func (p WatchPlan) Cost(d targets.Description, keys int) int {
 		n += sequentialCost() + 1 + sessions
 	}
 	if !d.Volatile {
-		n += keys
+		n += keys + d.Lists
 		if !p.SkipControls {
 			n += 3
 		}

@@ -196,7 +196,7 @@ func (f *forge) Describe() Description {
 	defer f.mu.Unlock()
 	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": f.cas}, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
-		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead()}
+		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead(), Lists: len(homesOf(f.create))}
 	if f.create == inSQL {
 		d.Limits, d.QuotaUnit = forgeSQLLimits, 0 // stricter than the web trigger's
 	}
@@ -351,14 +351,16 @@ func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
 
 func (f *forge) Close() error { return nil }
 
-// Clean asks the app for the keys of both homes, or of the table in Forge SQL, and
-// deletes them one by one.
-func (f *forge) Clean(ctx context.Context, which Selection) (removed int, err error) {
-	homes := bothHomes
-	if f.create == inSQL {
-		homes = []Guard{inSQL}
+// List asks the app for the keys of both homes, and of the table in Forge SQL where
+// the strategies have it.
+func (f *forge) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return nil, 0, unreachable(Redact(f.url.String()), "host and port", f.mask(err))
 	}
-	return cleanListed(ctx, f, homes, which)
+	s := &forgeSession{target: f, conn: conn}
+	defer s.Close()
+	return listHomes(ctx, s, homesOf(f.create), prefix)
 }
 
 type forgeSession struct {
@@ -496,6 +498,9 @@ func (s *forgeSession) list(ctx context.Context, home Guard, prefix, cursor stri
 		Cursor string   `json:"cursor"`
 	}
 	if a.status != 200 || json.Unmarshal(a.body, &page) != nil || page.Schema != replySchema {
+		if r := s.reply(Op{}, a); r.Outcome == Throttled {
+			return nil, "", throttled{r.RetryAfter, s.target.explain(a)}
+		}
 		return nil, "", s.target.explain(a)
 	}
 	return page.Keys, page.Cursor, nil

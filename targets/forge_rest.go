@@ -74,7 +74,7 @@ func openForgeREST(u *url.URL) (Target, error) {
 func (f *forgeREST) Describe() Description {
 	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits,
-		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Simulated: f.simulated}
+		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Lists: len(bothHomes), Simulated: f.simulated}
 	if f.simulated {
 		d.Notes = append(d.Notes, "simulated: the emulator answers, not the live platform")
 	}
@@ -136,12 +136,15 @@ func (f *forgeREST) Open(ctx context.Context, _ int) (Session, error) {
 
 func (f *forgeREST) Close() error { return nil }
 
-// Clean lists the keys of both homes, and deletes them one by one.
-func (f *forgeREST) Clean(ctx context.Context, which Selection) (removed int, err error) {
-	if err := f.Prepare(ctx, Needs{}); err != nil {
-		return 0, err
+// List asks for the keys of both homes.
+func (f *forgeREST) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
+	conn, err := dialHTTP(ctx, f.base)
+	if err != nil {
+		return nil, 0, unreachable(Redact(f.url.String()), "host and port", err)
 	}
-	return cleanListed(ctx, f, bothHomes, which)
+	s := &forgeRESTSession{target: f, conn: conn}
+	defer s.Close()
+	return listHomes(ctx, s, bothHomes, prefix)
 }
 
 type forgeRESTSession struct {
@@ -282,17 +285,25 @@ func traceOf(a httpAnswer) string {
 	return sample(a.header.Get("X-Trace-Id"))
 }
 
-// list asks for a page of the keys that begin with prefix; of an entity, of all
-// keys, by the index on its version.
+// byKey is the index that every entity has. An index on an attribute leaves out the
+// records without it.
+const byKey = "by-key"
+
+// noEntity is what an app answers that does not declare the entity: it has no
+// records there.
+const noEntity = "SCHEMA_NOT_FOUND"
+
+// list asks for a page of the keys that begin with prefix.
 func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error) {
 	const page = 100
-	path, body := "/query", map[string]any{"limit": page,
-		"where": []map[string]any{{"property": "key", "condition": "BEGINS_WITH", "values": []string{prefix}}}}
-	if home == IfVersion {
-		path, body = "/entity/query", map[string]any{"limit": page, "entityName": entityName, "indexName": "version"}
+	begins := map[string]any{"condition": "BEGINS_WITH", "values": []string{prefix}}
+	path, body, from := "/entity/query", map[string]any{"limit": page, "entityName": entityName, "indexName": byKey, "range": begins}, "cursor"
+	if home == IfAbsent {
+		begins["property"] = "key"
+		path, body, from = "/query", map[string]any{"limit": page, "where": []any{begins}}, "after"
 	}
 	if cursor != "" {
-		body["after"], body["cursor"] = cursor, cursor
+		body[from] = cursor
 	}
 	a, err := s.post(ctx, path, body)
 	if err != nil {
@@ -302,9 +313,14 @@ func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor 
 		Data   *[]struct{ Key string }
 		Cursor string
 	}
-	if a.status != 200 {
-		r := s.reply("query", a, isObject)
-		return nil, "", fmt.Errorf("listing the keys: status %d %s %s", a.status, r.Code, r.Message)
+	switch r := s.reply("query", a, isObject); {
+	case a.status == 200:
+	case a.status == 401 || a.status == 403:
+		return nil, "", s.target.explain(r)
+	case home == IfVersion && r.Code == noEntity:
+		return nil, "", nil
+	default:
+		return nil, "", unlisted(r)
 	}
 	if err := json.Unmarshal(a.body, &answer); err != nil {
 		return nil, "", fmt.Errorf("listing the keys: %w", err)

@@ -217,7 +217,7 @@ func openPostgres(u *url.URL) (Target, error) {
 
 func (t *postgresTarget) Describe() Description {
 	d := Description{Kind: "postgres", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, HashTags: true, SentBy: "kernel-write"}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, HashTags: true, SentBy: "kernel-write", Lists: 1}
 	if t.ttl != "" {
 		d.Strategies["ttl"] = t.ttl
 		d.Notes = append(d.Notes, "the time to live is the column expires_at, by the server's clock: PostgreSQL removes no expired row and shows it "+
@@ -226,7 +226,7 @@ func (t *postgresTarget) Describe() Description {
 	if t.lockTimeout > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf(
 			"a request waits for another's lock for %s at most (lock_timeout, 80 %% of the request's timeout), then it is aborted with 55P03",
-			t.lockTimeout), "the table contend_records stays in the database; its rows are removed")
+			t.lockTimeout), "the table contend_records stays in the database")
 	}
 	return d
 }
@@ -371,36 +371,26 @@ func (t *postgresTarget) explain(err error) error {
 	return fmt.Errorf("%s refuses us: %s: %w", name, hint, err)
 }
 
-func (t *postgresTarget) Clean(ctx context.Context, which Selection) (int, error) {
+func (t *postgresTarget) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
 	s, err := t.connect(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer s.Close()
-	rows, err := s.conn.Query(ctx, `select key from contend_records where key like $1`, likeEscape(which.Prefix)+"%")
+	rows, err := s.conn.Query(ctx, `select key from contend_records where key like $1`, likeEscape(prefix)+"%")
+	if err == nil {
+		deletes, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (op Op, err error) {
+			op.Kind = Delete
+			return op, row.Scan(&op.Key)
+		})
+	}
+	if sqlState(err) == "42P01" {
+		return nil, 1, nil
+	}
 	if err != nil {
-		return 0, t.cleaned(err)
+		return nil, 1, t.explain(err)
 	}
-	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return 0, t.cleaned(err)
-	}
-	selected := []string{}
-	for _, key := range keys {
-		if which.Selected(key) {
-			selected = append(selected, key)
-		}
-	}
-	tag, err := s.conn.Exec(ctx, `delete from contend_records where key = any($1)`, selected)
-	return int(tag.RowsAffected()), t.cleaned(err)
-}
-
-// cleaned is nil where the table is missing: then no key is there either.
-func (t *postgresTarget) cleaned(err error) error {
-	if err == nil || sqlState(err) == "42P01" {
-		return nil
-	}
-	return t.explain(err)
+	return deletes, 1, nil
 }
 
 func likeEscape(text string) string {

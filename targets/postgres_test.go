@@ -372,7 +372,7 @@ func postgresUserWhoMayNotCreate(t *testing.T, server string) {
 func postgresCleans(t *testing.T, server string) {
 	database := newDatabase(t, server, "cleaned")
 	target := openTarget(t, database)
-	if removed, err := target.Clean(t.Context(), targets.Selection{Prefix: "a"}); removed != 0 || err != nil {
+	if removed, err := removeListed(t, target, "a"); removed != 0 || err != nil {
 		t.Errorf("without a table: removed %d, %v", removed, err)
 	}
 	preparedTarget(t, database, needsOf(1))
@@ -385,7 +385,7 @@ func postgresCleans(t *testing.T, server string) {
 				t.Fatal(err)
 			}
 		}
-		removed, err := target.Clean(t.Context(), targets.Selection{Prefix: prefix})
+		removed, err := removeListed(t, target, prefix)
 		left := query[[]string](t, admin, "select array_agg(key) from contend_records")
 		slices.Sort(left)
 		slices.Sort(kept)
@@ -494,7 +494,7 @@ func TestPostgresRefusesTheLogin(t *testing.T) {
 	expectError(t, err, "hunter", "28P01", "check user, password and database")
 	_, err = openTarget(t, as("guarded:hunter2")).Open(t.Context(), 0)
 	expectError(t, err, "hunter2", "check user, password and database")
-	_, err = openTarget(t, as("guarded:hunter2")).Clean(t.Context(), targets.Selection{Prefix: "a"})
+	_, _, err = openTarget(t, as("guarded:hunter2")).List(t.Context(), "a")
 	expectError(t, err, "hunter2", "check user, password and database")
 	if err := targettest.Suite(t.Context(), openTarget(t, as("guarded:open-sesame")), needsOf(2)); err != nil {
 		t.Error(err)

@@ -139,7 +139,7 @@ func openRedis(u *url.URL) (Target, error) {
 
 func (t *redisTarget) Describe() Description {
 	return Description{Kind: "redis", URL: Redact(t.url.String()), Server: t.server,
-		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", HashTags: true, TTLUnit: time.Millisecond, Notes: t.notes}
+		Strategies: map[string]string{"create": t.create, "cas": t.cas}, OneCopy: true, SentBy: "kernel-write", HashTags: true, TTLUnit: time.Millisecond, Lists: 1, Notes: t.notes}
 }
 
 // Prepare asks for no more than the run needs: a user who may not ask for the server's
@@ -281,32 +281,30 @@ func (t *redisTarget) refuses(text string, err error) error {
 	return fmt.Errorf("%s refuses us: %s: %w", Redact(t.url.String()), redisHint(text), redactError(err, t.url))
 }
 
-func (t *redisTarget) Clean(ctx context.Context, which Selection) (int, error) {
+func (t *redisTarget) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
 	s, err := t.connect(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer s.Close()
 	defer s.closeAtEndOf(ctx)()
-	removed, cursor := 0, uint64(0)
-	for {
-		keys, next, err := s.client.Scan(ctx, cursor, globEscape(which.Prefix)+"*", 1000).Result()
+	// SCAN may show a key twice.
+	seen := make(map[string]bool)
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		var keys []string
+		keys, cursor, err = s.client.Scan(ctx, cursor, globEscape(prefix)+"*", 1000).Result()
+		requests++
 		if err != nil {
-			return removed, t.explain(ctx, err)
+			return nil, requests, t.explain(ctx, err)
 		}
-		keys = slices.DeleteFunc(keys, func(key string) bool { return !which.Selected(key) })
-		if len(keys) > 0 {
-			// SCAN may show a key twice; DEL counts it once.
-			n, err := s.client.Del(ctx, keys...).Result()
-			if err != nil {
-				return removed, t.explain(ctx, err)
+		for _, key := range keys {
+			if !seen[key] {
+				seen[key] = true
+				deletes = append(deletes, Op{Kind: Delete, Key: key})
 			}
-			removed += int(n)
-		}
-		if cursor = next; cursor == 0 {
-			return removed, nil
 		}
 	}
+	return deletes, requests, nil
 }
 
 func globEscape(text string) string {

@@ -97,8 +97,8 @@ func (s *sim) Open(_ context.Context, contender int) (Session, error) {
 	return &faultySession{inner: session, fault: s.fault, contender: contender}, nil
 }
 
-// Clean has nothing to do: the keys of an earlier run died with its process.
-func (s *sim) Clean(context.Context, Selection) (int, error) { return 0, nil }
+// List gives none: the keys of an earlier run died with its process.
+func (s *sim) List(context.Context, string) ([]Op, int, error) { return nil, 0, nil }
 
 func (s *sim) Close() error { return nil }
 

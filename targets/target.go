@@ -28,8 +28,10 @@ type Target interface {
 	// from 0; a negative number is one of the runner's own, for seeding and
 	// reading back.
 	Open(ctx context.Context, contender int) (Session, error)
-	// Clean removes the keys that the selection names and tells how many.
-	Clean(ctx context.Context, which Selection) (removed int, err error)
+	// List gives every key that begins with prefix, wherever the target keeps records,
+	// each as the op that deletes it; and how many requests that took. It needs no
+	// Prepare, and makes nothing: where there is no table yet, there are no keys.
+	List(ctx context.Context, prefix string) (deletes []Op, requests int, err error)
 	Close() error
 }
 
@@ -70,16 +72,6 @@ func (c Condition) unmodified(r Record) bool {
 	return !c.UpdatedAt.IsZero() && c.UpdatedAt.Equal(r.UpdatedAt)
 }
 
-// Selection names keys by the prefix they begin with and, where Match is set,
-// by its word.
-type Selection struct {
-	Prefix string                // never empty
-	Match  func(key string) bool // nil: all
-}
-
-// Selected tells whether key is among those to be removed.
-func (s Selection) Selected(key string) bool { return s.Match == nil || s.Match(key) }
-
 // Description is what a report says of a target.
 type Description struct {
 	Kind       string            // the driver's name
@@ -102,6 +94,8 @@ type Description struct {
 	// WarmUp is how many requests the opening of a session sends; Prepare then
 	// sends one too.
 	WarmUp int
+	// Lists is how many requests a List sends that finds nothing.
+	Lists int
 	// Lead is how far ahead contenders of a relayed target are given their common
 	// instant, so that all have arrived next to the store by then; 0: the target
 	// does not relay.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -80,11 +81,15 @@ func (s *suite) run(needs targets.Needs) {
 	s.visibility()
 	s.expiry()
 	s.races()
-	s.cleaning()
+	s.listing()
 	s.close()
 	s.endedContexts()
-	_, err := s.target.Clean(s.ctx, targets.Selection{Prefix: s.prefix})
-	s.holds("clean works", err)
+	for _, op := range s.list(s.prefix) {
+		s.once(s.ctx, op)
+	}
+	if left := s.list(s.prefix); len(left) > 0 {
+		s.breaks("the deletes of a listing empty it", "%d keys are left, such as %q", len(left), left[0].Key)
+	}
 }
 
 // breaks notes a broken promise, with the first detail only.
@@ -345,35 +350,45 @@ func (s *suite) atOnce(ops []targets.Op) []targets.Reply {
 	return replies
 }
 
-// cleaning keeps keys that differ from the selected prefix in a character that
-// is a wildcard in SQL, and those that Match leaves alone.
-func (s *suite) cleaning() {
-	const promise = "clean removes the selected keys and no others"
-	prefix, home := s.key("clean_"), targets.IfAbsent
-	selected, kept := []string{prefix + "a", prefix + "b"}, []string{prefix + "kept", s.key("cleanXa"), s.key("clean")}
-	for _, key := range slices.Concat(selected, kept) {
-		s.expect("an unconditional write overwrites", 0, s.write(key, home, targets.Condition{}), targets.OK)
-	}
-	removed, err := s.target.Clean(s.ctx, targets.Selection{Prefix: prefix,
-		Match: func(key string) bool { return key != prefix+"kept" }})
-	s.holds("clean works", err)
+// listing keeps keys apart that differ from the prefix in a character that is a
+// wildcard in SQL, and lists those of every home.
+func (s *suite) listing() {
+	const promise = "list gives the keys with the prefix and no others, whatever their home"
 	if s.target.Describe().Volatile {
-		return // its keys die with the process; Clean may have nothing to do
+		return // its keys die with the process; there may be nothing to list
 	}
-	for _, key := range selected {
-		s.expect(promise, 1, read(key, home), targets.Missing)
+	prefix := s.key("list_")
+	homes := map[string]targets.Guard{prefix + "a": targets.IfAbsent, prefix + "b": targets.IfVersion, prefix + "c": targets.IfAbsent}
+	for _, key := range append(slices.Collect(maps.Keys(homes)), s.key("listXa"), s.key("list")) {
+		s.expect("an unconditional write overwrites", 0, s.write(key, homes[key], targets.Condition{}), targets.OK)
 	}
-	for _, key := range kept {
-		s.expect(promise, 1, read(key, home), targets.OK)
+	deletes := s.list(prefix)
+	var keys []string
+	for _, op := range deletes {
+		keys = append(keys, op.Key)
 	}
-	if removed != len(selected) {
-		s.breaks("clean tells how many keys it removed", "told %d, removed %d", removed, len(selected))
+	slices.Sort(keys)
+	if want := slices.Sorted(maps.Keys(homes)); !slices.Equal(keys, want) {
+		s.breaks(promise, "listed %q, want %q", keys, want)
+		return
 	}
-	removed, err = s.target.Clean(s.ctx, targets.Selection{Prefix: prefix})
-	s.holds("clean works", err)
-	if removed != 1 {
-		s.breaks("clean tells how many keys it removed", "told %d, removed 1", removed)
+	for _, op := range deletes {
+		s.expect("what a listing gives deletes the key", 0, op, targets.OK)
+		s.expect("what a listing gives deletes the key", 1, read(op.Key, homes[op.Key]), targets.Missing)
 	}
+	s.expect("what a listing gives deletes the key and no other", 1, read(s.key("list"), targets.IfAbsent), targets.OK)
+	if left := s.list(prefix); len(left) > 0 {
+		s.breaks(promise, "%q was deleted and is listed", left[0].Key)
+	}
+}
+
+func (s *suite) list(prefix string) []targets.Op {
+	deletes, requests, err := s.target.List(s.ctx, prefix)
+	s.holds("list works", err)
+	if least := s.target.Describe().Lists; requests < least {
+		s.breaks("a listing takes as many requests as the description says at least", "it took %d, want %d", requests, least)
+	}
+	return deletes
 }
 
 // endedContexts gives ops a context that has ended, or ends while they run. A

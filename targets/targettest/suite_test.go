@@ -30,8 +30,8 @@ type memory struct {
 	answer     func(ctx context.Context, r targets.Reply) targets.Reply
 	ignoresEnd bool          // of an op's context
 	late       time.Duration // how long it takes to notice that end
-	selected   func(which targets.Selection, key string) bool
-	miscounts  int
+	listed     func(prefix, key string) bool
+	deleteOf   func(key string) targets.Op
 	closedOnce bool // a second Close panics, of the target and of a session
 	closes     int
 }
@@ -63,16 +63,20 @@ func (m *memory) Open(context.Context, int) (targets.Session, error) {
 	return &memorySession{memory: m, number: m.opened - 1, records: map[string]targets.Record{}}, nil
 }
 
-func (m *memory) Clean(_ context.Context, which targets.Selection) (int, error) {
+func (m *memory) List(_ context.Context, prefix string) (deletes []targets.Op, requests int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := len(m.records)
 	for key := range m.records {
-		if m.selected != nil && m.selected(which, key) || m.selected == nil && strings.HasPrefix(key, which.Prefix) && which.Selected(key) {
-			delete(m.records, key)
+		if m.listed != nil && !m.listed(prefix, key) || m.listed == nil && !strings.HasPrefix(key, prefix) {
+			continue
 		}
+		op := targets.Op{Kind: targets.Delete, Key: key}
+		if m.deleteOf != nil {
+			op = m.deleteOf(key)
+		}
+		deletes = append(deletes, op)
 	}
-	return before - len(m.records) + m.miscounts, nil
+	return deletes, 1, nil
 }
 
 func (m *memory) Close() error {
@@ -530,19 +534,27 @@ var wrong = []struct {
 			return nil
 		}
 	}},
-	{"cleans what is not selected", "clean removes the selected keys and no others", func(m *memory) {
-		m.selected = func(which targets.Selection, key string) bool { return strings.HasPrefix(key, which.Prefix) }
+	{"lists what does not begin with the prefix", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+		m.listed = func(string, string) bool { return true }
 	}},
-	{"cleans by a wildcard", "clean removes the selected keys and no others", func(m *memory) {
-		m.selected = func(which targets.Selection, key string) bool {
-			prefix := strings.TrimRight(which.Prefix, "_")
-			return strings.HasPrefix(key, prefix) && len(key) > len(prefix) && which.Selected(key)
+	{"lists by a wildcard", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+		m.listed = func(prefix, key string) bool {
+			prefix = strings.TrimRight(prefix, "_")
+			return strings.HasPrefix(key, prefix) && len(key) > len(prefix)
 		}
 	}},
-	{"cleans nothing", "clean removes the selected keys and no others", func(m *memory) {
-		m.selected = func(targets.Selection, string) bool { return false }
+	{"lists nothing", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+		m.listed = func(string, string) bool { return false }
 	}},
-	{"miscounts what it cleans", "clean tells how many keys it removed", func(m *memory) { m.miscounts = 1 }},
+	{"leaves a key out", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+		m.listed = func(prefix, key string) bool { return strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, "b") }
+	}},
+	{"gives deletes of other keys", "what a listing gives deletes the key", func(m *memory) {
+		m.deleteOf = func(key string) targets.Op { return targets.Op{Kind: targets.Read, Key: key} }
+	}},
+	{"lists in fewer requests than it says", "a listing takes as many requests as the description says at least", func(m *memory) {
+		m.describe = func(d *targets.Description) { d.Lists = 2 }
+	}},
 	{"answers late when the context has ended", "an op whose context has ended is answered soon", func(m *memory) { m.late = time.Minute }},
 	{"cannot be closed twice", "a target can be closed twice", func(m *memory) { m.closedOnce = true }},
 	{"has sessions that cannot be closed twice", "a session can be closed twice", func(m *memory) { m.closedOnce = true }},

@@ -271,11 +271,14 @@ async function listing(list) {
 test('a list gives the keys with the prefix, of plain keys and of the entity', async () => {
   const page = { data: [{ key: 'contend-a', value: {} }, { key: 'other-b', value: {} }], cursor: 'next' };
   play = () => new Response(JSON.stringify(page), { status: 200 });
-  for (const [home, path] of [['absent', '/api/v1/query'], ['version', '/api/v1/entity/query']]) {
+  const begins = { condition: 'BEGINS_WITH', values: ['contend-'] };
+  for (const [home, asked] of [
+    ['absent', { path: '/api/v1/query', where: [{ property: 'key', ...begins }], after: 'here', limit: 100 }],
+    ['version', { path: '/api/v1/entity/query', entityName: 'contend-record', indexName: 'by-key', range: begins, cursor: 'here', limit: 100 }],
+  ]) {
     const { status, keys, cursor } = await listing({ home, prefix: 'contend-', cursor: 'here' });
     assert.deepEqual({ status, keys, cursor }, { status: 200, keys: ['contend-a'], cursor: 'next' });
-    assert.equal(sent.at(-1).path, path);
-    assert.match(JSON.stringify(sent.at(-1)), /"here"/);
+    assert.deepEqual(sent.at(-1), asked);
   }
 });
 

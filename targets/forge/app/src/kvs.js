@@ -41,9 +41,11 @@ export function kvsStore(create) {
 }
 
 // listKvs gives a page of keys that begin with a prefix, and a cursor where there are
-// more. Entities are listed by an index, so other keys of theirs are passed over.
+// more. Every entity has the index by-key; one on an attribute would leave out the
+// records without it.
 export async function listKvs({ home, prefix, cursor }) {
-  let query = home === 'version' ? kvs.entity(ENTITY).query().index('version') : kvs.query().where('key', WhereConditions.beginsWith(prefix));
+  const begins = WhereConditions.beginsWith(prefix);
+  let query = home === 'version' ? kvs.entity(ENTITY).query().index('by-key').where(begins) : kvs.query().where('key', begins);
   if (cursor) query = query.cursor(cursor);
   const { results, nextCursor } = await query.limit(100).getMany();
   return { keys: results.map((item) => item.key).filter((key) => key.startsWith(prefix)), cursor: nextCursor };

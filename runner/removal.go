@@ -1,0 +1,202 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"contend/targets"
+)
+
+// Left tells of keys that are still there after their removal, or may be.
+type Left struct {
+	Keys    []string // that were seen
+	Refused string   // what the first delete that failed was answered; "": all were accepted
+	Unseen  error    // why nobody could look; nil: somebody did
+}
+
+func (l *Left) Error() string {
+	if len(l.Keys) == 0 {
+		return fmt.Sprintf("keys may have been left behind: whether they are gone could not be seen: %v", l.Unseen)
+	}
+	why := "had accepted their removal"
+	if l.Refused != "" {
+		why = "answered: " + l.Refused
+	}
+	return fmt.Sprintf("keys were left behind: %d still there, such as %s; the store %s", len(l.Keys), l.Keys[0], why)
+}
+
+// orNil is an error only where something is left.
+func (l *Left) orNil() error {
+	if len(l.Keys) == 0 && l.Unseen == nil {
+		return nil
+	}
+	return l
+}
+
+// refuse keeps the answer to the first delete that failed.
+func (l *Left) refuse(r *targets.Reply) {
+	if l.Refused == "" && !gone(r) {
+		l.Refused = firstNonEmpty(r.Message, r.Code, string(r.Outcome))
+	}
+}
+
+// gone tells whether a delete was accepted, or there was nothing to delete.
+func gone(r *targets.Reply) bool {
+	return r.Outcome == targets.OK || r.Outcome == targets.Missing || r.Outcome == targets.Unsupported
+}
+
+// lookAgain is how long is waited before each look for what should be gone: a store
+// may list what was deleted a moment ago.
+var lookAgain = []time.Duration{0, 100 * time.Millisecond, time.Second}
+
+// look lists what begins with the prefix and should be gone. It gives the keys that
+// every listing showed, and how many requests that took.
+func (l *line) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
+	for _, wait := range lookAgain {
+		time.Sleep(wait)
+		_ = l.budget.spend(l.requests, 1)
+		deletes, n, err := l.list(prefix)
+		requests += n
+		l.budget.book(max(n-1, 0))
+		if err != nil {
+			return nil, requests, err
+		}
+		keys = nil
+		for i := range deletes {
+			if should(deletes[i].Key) {
+				keys = append(keys, deletes[i].Key)
+			}
+		}
+		if len(keys) == 0 {
+			break
+		}
+	}
+	return keys, requests, nil
+}
+
+// list gives up where it takes longer than anybody would wait.
+func (l *line) list(prefix string) (deletes []targets.Op, requests int, err error) {
+	ctx, cancel := context.WithTimeout(l.requests, l.patience())
+	defer cancel()
+	return l.target.List(ctx, prefix)
+}
+
+// removeOver sends deletes over sessions, side by side, and hands over what came of
+// each, from one goroutine. It gives up on a target that serves none of them.
+func (l *line) removeOver(sessions []targets.Session, deletes []targets.Op, got func(i int, r *targets.Reply)) {
+	type answer struct {
+		i     int
+		reply targets.Reply
+	}
+	// The budget is not safe for several: it is spent here.
+	next, answers := make(chan int), make(chan answer)
+	var group errgroup.Group
+	for s := range sessions {
+		group.Go(func() error {
+			for i := range next {
+				answers <- answer{i, l.remove(&sessions[s], s, deletes[i])}
+			}
+			return nil
+		})
+	}
+	sent, unserved := 0, 0
+	take := func(a answer) {
+		sent--
+		if unserved++; a.reply.Outcome.Served() {
+			unserved = 0
+		}
+		got(a.i, &a.reply)
+	}
+	for i := 0; i < len(deletes) && unserved < len(sessions); {
+		_ = l.budget.spend(l.requests, 1)
+		for taken := false; !taken; {
+			select {
+			case next <- i:
+				i, sent, taken = i+1, sent+1, true
+			case a := <-answers:
+				take(a)
+			}
+		}
+	}
+	close(next)
+	for sent > 0 {
+		take(<-answers)
+	}
+	_ = group.Wait()
+}
+
+// quotaWindow is for how long a delete is sent again that a quota puts off: theirs are
+// of a minute.
+const quotaWindow = 90 * time.Second
+
+// remove sends a delete until it is not throttled any more.
+func (l *line) remove(session *targets.Session, number int, op targets.Op) targets.Reply {
+	for late := time.Now().Add(quotaWindow); ; {
+		e := Exchange{Contender: Own, Op: op}
+		l.exchange(*session, &e)
+		if broken(&e) {
+			l.reopen(session, number)
+		}
+		wait := max(e.Reply.RetryAfter, time.Second)
+		if e.Reply.Outcome != targets.Throttled || time.Now().Add(wait).After(late) {
+			return e.Reply
+		}
+		select {
+		case <-l.requests.Done():
+			return e.Reply
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Removal is what Remove came to.
+type Removal struct {
+	Removed int   // keys that are not listed any more
+	Left    error // a *Left, where keys are still there or may be; nil otherwise
+}
+
+// removalSessions are how many remove side by side.
+const removalSessions = 8
+
+// Remove sends the deletes that a listing of the prefix gave, and lists it again to
+// see what came of them. Nothing is sent when ctx has ended.
+func Remove(ctx context.Context, target targets.Target, prefix string, deletes []targets.Op, timeout time.Duration, limits []targets.Limit) (Removal, error) {
+	if len(deletes) == 0 {
+		return Removal{}, nil
+	}
+	l := newLine(ctx, target, timeout, limits)
+	l.requests = ctx
+	sessions := make([]targets.Session, min(removalSessions, len(deletes)))
+	if err := l.prepare(ctx, targets.Needs{Sessions: 1}); err != nil {
+		return Removal{}, err
+	}
+	for i := range sessions {
+		s, err := l.session(ctx, -1-i)
+		if err != nil {
+			sessions = sessions[:i]
+			if i == 0 {
+				return Removal{}, err
+			}
+			break // the others will do
+		}
+		defer func() { sessions[i].Close() }()
+		sessions[i] = s
+	}
+	left := &Left{}
+	should := make(map[string]bool, len(deletes))
+	for i := range deletes {
+		should[deletes[i].Key] = true
+	}
+	l.removeOver(sessions, deletes, func(_ int, r *targets.Reply) { left.refuse(r) })
+	if ctx.Err() != nil {
+		return Removal{}, ctx.Err()
+	}
+	left.Keys, _, left.Unseen = l.look(prefix, func(key string) bool { return should[key] })
+	if left.Unseen != nil {
+		return Removal{Left: left}, nil
+	}
+	return Removal{len(should) - len(left.Keys), left.orNil()}, nil
+}
