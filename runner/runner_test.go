@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -337,17 +338,19 @@ func TestNonceIsReadLate(t *testing.T) {
 		"never accepted": {targets.Throttled, targets.Missing, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			raced := false
+			var raced atomic.Bool
 			var late []int
 			target := &scripted{}
 			target.do = func(contender int, op targets.Op) targets.Reply {
 				switch {
 				case !strings.HasSuffix(op.Key, "-n"):
-					raced = raced || strings.HasSuffix(op.Key, "-r1")
+					if strings.HasSuffix(op.Key, "-r1") {
+						raced.Store(true)
+					}
 					return targets.Reply{Outcome: targets.OK}
 				case op.Kind == targets.Write:
 					return targets.Reply{Outcome: test.nonce}
-				case op.Kind == targets.Read && raced:
+				case op.Kind == targets.Read && raced.Load():
 					late = append(late, contender)
 					return targets.Reply{Outcome: test.late}
 				default:
