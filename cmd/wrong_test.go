@@ -9,10 +9,6 @@ import (
 	"contend/targets/targettest"
 )
 
-// judgingIsFixed makes the cases count that wait for it; until then they are run, and
-// what they would say is told with -v.
-const judgingIsFixed = false
-
 // heldOr3 stands for held, or inconclusive for no other reason than a lack of contest, or
 // of keys that were asked in time, which depend on the machine.
 const heldOr3 = -1
@@ -25,7 +21,6 @@ type wrongCase struct {
 	code    int
 	says    string // in the output
 	not     string // not in the output
-	waits   bool   // expected once the judging is fixed
 }
 
 const (
@@ -46,9 +41,9 @@ var wrongCases = []wrongCase{
 	{store: "window-none", command: "ttl-ghost" + watch, code: heldOr3},
 
 	{store: "loser-ok", command: "fail-if-exists -r 5", code: 1, says: "a second create of one key was accepted"},
-	{store: "loser-zero", command: "fail-if-exists -r 5", code: 3, says: "unmapped", waits: true},
-	{store: "loser-empty", command: "fail-if-exists -r 5", code: 3, says: "unmapped", waits: true},
-	{store: "winner-one", command: "fail-if-exists -r 5", code: 3, says: "unmapped", waits: true},
+	{store: "loser-zero", command: "fail-if-exists -r 5", code: 3, says: "unmapped"},
+	{store: "loser-empty", command: "fail-if-exists -r 5", code: 3, says: "unmapped"},
+	{store: "winner-one", command: "fail-if-exists -r 5", code: 3, says: "unmapped"},
 	{store: "lost-write", command: "fail-if-exists -r 5", code: 1, says: "a second create of one key was accepted"},
 	{store: "loser-stored", command: "fail-if-exists -r 5", code: 1, says: "a write that was told it failed is what the store holds"},
 	{store: "loser-stored-cas", command: "version-cas -r 5", code: 1, says: "a write that was told it failed is what the store holds"},
@@ -57,9 +52,9 @@ var wrongCases = []wrongCase{
 	{store: "void-condition", command: "version-cas -r 5", code: 1, says: "a write on a stale version was accepted"},
 	{store: "void-watch", query: "cas=watch", command: "version-cas -r 5", code: 1, says: "two writes were accepted where only one may win"},
 	{store: "void-watch", query: "create=watch", command: "fail-if-exists -r 5", code: 1, says: "two writes were accepted where only one may win"},
-	{store: "cuts-values", command: "fail-if-exists -r 5", code: 1, not: "someone else writes", waits: true},
+	{store: "cuts-values", command: "fail-if-exists -r 5", code: 1, not: "someone else writes"},
 	{store: "cuts-keys", command: "fail-if-exists -r 5", code: 1, not: "someone else writes"},
-	{store: "resends", command: "fail-if-exists -r 5", code: 1, says: "a proxy or client sends requests again", waits: true},
+	{store: "resends", command: "fail-if-exists -r 5", code: 1, says: "a proxy or client sends requests again"},
 
 	{store: "no-ttl", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
 	{store: "no-ttl", command: lease, code: 1, says: "the lease had expired, and nobody could take it"},
@@ -73,24 +68,24 @@ var wrongCases = []wrongCase{
 	{store: "ghost-error", command: "ttl-ghost" + watch, code: 3, says: "Unknown error"},
 	{store: "loser-extends", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
 	{store: "loser-persists", command: "ttl-ghost" + watch, code: 1, says: "refused creates prolong the life of the key"},
-	{store: "loser-extends", command: lease, code: 1, waits: true},
+	{store: "loser-extends", command: lease, code: 1},
 	{store: "loser-persists", command: lease, code: 1},
-	{store: "miniredis", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil", waits: true},
+	{store: "miniredis", command: "ttl-ghost" + watch, code: 1, says: "create-if-absent was refused with nil"},
 
 	{store: "stale-reads -delay 500ms", command: "fail-if-exists -r 5", code: 3, says: "stale"},
 	{store: "lagging-replica -delay 300ms", command: "fail-if-exists -r 5", code: 3, says: "stale"},
 	{store: "slow-link -delay 5ms", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "two-masters", command: "fail-if-exists -r 5", code: 1, says: "nonce ✗"},
 	{store: "evicts -delay 1ms", command: "fail-if-exists -r 5 --settle 2s", code: 1},
-	{store: "evicts", command: "fail-if-exists -r 5 --settle 2s", code: 1, says: "removed from outside", waits: true},
+	{store: "evicts", command: "fail-if-exists -r 5 --settle 2s", code: 1, says: "removed from outside"},
 	{store: "evicts-without-ttl", command: "ttl-ghost" + watch, code: 1},
 
 	{store: "void-delete", command: "fail-if-exists -r 5", code: 3, says: "a create after a delete wins: expected ok, got conflict"},
-	{store: "void-delete", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind", waits: true},
+	{store: "void-delete", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind"},
 	{store: "no-delete", command: "fail-if-exists -r 5", code: 3, says: "NOPERM"},
-	{store: "no-info", command: "fail-if-exists -r 12", code: heldOr3, waits: true},
+	{store: "no-info", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "no-version", command: "fail-if-exists -r 12", code: heldOr3},
-	{store: "no-script", command: "fail-if-exists -r 12", code: heldOr3, waits: true},
+	{store: "no-script", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "refuses", command: "fail-if-exists -r 5", code: 4, says: "READONLY You can't write against a read only replica"},
 	{store: "refuses -text=NOAUTH", command: "version-cas -r 5", code: 4, says: "NOAUTH"},
 
@@ -98,21 +93,21 @@ var wrongCases = []wrongCase{
 	{store: "counts-refused", query: "create=unique-violation", command: "fail-if-exists -r 12", code: heldOr3},
 	{store: "counts-refused-update", command: "version-cas -r 5", code: 1, says: "a write on a stale version was accepted"},
 
-	{store: "forge-login-page -b EMULATOR", command: "fail-if-exists -r 5", code: 3, says: "unmapped", waits: true},
+	{store: "forge-login-page -b EMULATOR", command: "fail-if-exists -r 5", code: 4, says: "unmapped"},
 	{store: "forge-bad-gateway -b EMULATOR", command: "fail-if-exists -r 5 --settle 10ms", code: 3, says: "502"},
 	{store: "forge-policy-ignored -b EMULATOR", command: "fail-if-exists -r 5", code: 1, says: "a second create of one key was accepted"},
 	{store: "forge-conflict-as-500 -b EMULATOR", command: "fail-if-exists -r 5 --settle 10ms", code: 3, says: "INTERNAL_SERVER_ERROR"},
 	{store: "forge-other-code -b EMULATOR", command: "fail-if-exists -r 5 --settle 10ms", code: 3, says: "CONFLICT"},
 
 	{store: "redis-replica", command: "fail-if-exists -r 5", code: 4, says: "READONLY You can't write against a read only replica"},
-	{store: "redis-full", command: "fail-if-exists -r 5", code: 4, says: "max number of clients reached", waits: true},
-	{store: "redis-evicting", command: "fail-if-exists -r 20 --settle 2s", code: 1, says: "removed from outside", waits: true},
-	{store: "redis-restricted", command: "fail-if-exists -r 12", code: heldOr3, waits: true},
-	{store: "row-level-security", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind", waits: true},
-	{store: "delete-trigger", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind", waits: true},
-	{store: "pgbouncer-transaction", command: "fail-if-exists -r 5", code: 4, says: "a pooler in transaction mode is in between", waits: true},
-	{store: "pgbouncer-full", command: "fail-if-exists -r 5 --timeout 1s", code: 4, says: "session", not: "is the server running", waits: true},
-	{store: "pglite", command: "fail-if-exists -r 5", code: 4, says: "session", not: "or drop it", waits: true},
+	{store: "redis-full", command: "fail-if-exists -r 5", code: 4, says: "max number of clients reached"},
+	{store: "redis-evicting", command: "fail-if-exists -r 20 --settle 2s", code: 1, says: "removed from outside"},
+	{store: "redis-restricted", command: "fail-if-exists -r 12", code: heldOr3},
+	{store: "row-level-security", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind"},
+	{store: "delete-trigger", command: "fail-if-exists -r 5", code: 3, says: "keys were left behind"},
+	{store: "pgbouncer-transaction", command: "fail-if-exists -r 5", code: 4, says: "a pooler in transaction mode is in between"},
+	{store: "pgbouncer-full", command: "fail-if-exists -r 5 --timeout 1s", code: 4, says: "session", not: "is the server running"},
+	{store: "pglite", command: "fail-if-exists -r 5", code: 4, says: "session", not: "or drop it"},
 }
 
 var tooLittle = regexp.MustCompile("rounds count as contended|keys were seen to be free in time")
@@ -168,14 +163,7 @@ func TestWrongStores(t *testing.T) {
 	for _, c := range wrongCases {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			mistake := c.mistake(t)
-			switch {
-			case mistake == "" && c.waits:
-				t.Logf("waits no longer: %s", c)
-			case mistake == "":
-			case c.waits && !judgingIsFixed:
-				t.Logf("waits for the judging: %s: %s", c, mistake)
-			default:
+			if mistake := c.mistake(t); mistake != "" {
 				t.Error(mistake)
 			}
 		})

@@ -391,7 +391,7 @@ func (r Result) contestBlock() block {
 				{"counted rounds", fmt.Sprintf("%d of %d raced", c.ContendedRounds, r.Rounds), "that are evidence for held"},
 				{"uncertain, uncounted", fmt.Sprintf("%d, %d", c.UncertainRounds, r.Rounds-c.ContendedRounds-c.UncertainRounds), "a reply is uncertain; too few rivals"},
 				{"rivals", fmt.Sprintf("%s, of %d needed", count(c.Rivals.P50), c.Rivals.Needed), "others whose write met the winner's at the guard"},
-				{"reach", milliseconds(c.Reach.P50) + " ms", "check and effect were no further apart"},
+				{"reach", orDash(strings.TrimSuffix(milliseconds(c.Reach.P50)+" ms", dash+" ms")), "check and effect were no further apart"},
 				{"max in flight", inFlight, "requests in flight at one moment"},
 				{"overlap", share(c.Overlap), "pairs of contenders in flight together"},
 				{"winner overlap", share(c.WinnerOverlap), "others sent before the winner had its reply"},

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"contend/runner"
 )
 
 // A read of a missing or old state is in doubt: a replica or a cache may lag. What
@@ -129,6 +131,24 @@ func (r *Ruling) believe(f *Finding, acts []act, check func([]act) *breach) *bre
 		_, r.Undecided = f.lates[n-1].behind(proofsOf(all))
 	}
 	return nil
+}
+
+// goneSince is added to the violation where a record was read back as it was written,
+// and is missing or older now, though nobody writes any more.
+const goneSince = "it had been read back before, and is gone since: removed from outside (a flush, an eviction, another `contend clean`), or lost later on"
+
+// tellGone adds that to the ruling of a round whose acts, with a read-back that showed
+// its last write, are as before any late read; plain: only the quiet ones are kept.
+func (r *Ruling) tellGone(acts []act, plain bool) {
+	if r.Violation == nil || r.Violation.Kind != "lost-write" && r.Violation.Kind != "record-vanished" {
+		return
+	}
+	for i := range acts {
+		plain = plain || acts[i].who == runner.Own && !acts[i].late && acts[i].kind == sawNew
+	}
+	if plain {
+		r.Violation.Detail += "; " + goneSince
+	}
 }
 
 func confirmedBehind(confirmed, all []act) (time.Duration, bool) {

@@ -434,6 +434,7 @@ func (s *LostUpdate) Rule(f *Finding) Ruling {
 	}
 	if r.Violation != nil {
 		r.Violation.say(editText(r.Violation.Kind))
+		r.tellGone(nil, k.plain)
 	}
 	return r
 }

@@ -178,6 +178,8 @@ type Judge struct {
 	unmappedReplies int
 	// readersLag: a control failed since a reader did not see what had been written.
 	readersLag bool
+	// nonceGone counts the late reads that show no nonce, which nobody deletes.
+	nonceGone int
 	// counted is how many rounds count, as far as is known without late reads.
 	counted int
 	// refusal is the first reply that says that the target did not serve a request.
@@ -293,8 +295,12 @@ func statusText(status int) string {
 	return fmt.Sprintf(" %d", status)
 }
 
-// Late adds a late read to its round's finding.
+// Late adds a late read to its round's finding; of round 0, the nonce, it keeps
+// whether two sessions find it gone.
 func (j *Judge) Late(round int, read *runner.Exchange) {
+	if round == 0 && read.Reply.Outcome == targets.Missing {
+		j.nonceGone++
+	}
 	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
 		j.terms.Scenario.readLate(j.findings[i], read)
 	}

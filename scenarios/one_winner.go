@@ -199,6 +199,7 @@ func (oneWinner) Rule(f *Finding) Ruling {
 		r.history = nil // not by the order of what was done
 	}
 	r.accuse(f.Round, b)
+	r.tellGone(f.acts, f.plain)
 	r.settle(f, f.acts)
 	return r
 }

@@ -18,6 +18,13 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 		v.Violations = append(v.Violations, c.violations...)
 	}
 	v.Violations = append(v.Violations, t.violations...)
+	if j.removedFromOutside() {
+		for i := range v.Violations {
+			if x := &v.Violations[i]; missed[x.Kind] {
+				x.Detail += "; " + removedText
+			}
+		}
+	}
 	switch {
 	case len(j.disagreed) > 0:
 		v.Reasons = append(v.Reasons, fmt.Sprintf("contend contradicts itself: its round rule and the general linearizability checker "+
@@ -43,6 +50,16 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	}
 	return v
 }
+
+// removedText says what else can have removed a record.
+const removedText = "keys are removed from outside: keys that nobody contended for are gone too (a flush, an eviction, another `contend clean`)"
+
+// removedFromOutside tells whether keys vanish that nobody contended for.
+func (j *Judge) removedFromOutside() bool { return j.nonceGone > 1 }
+
+// missed are the kinds of violation that a record which is removed from outside makes.
+var missed = map[string]bool{"lost-write": true, "record-vanished": true, "old-state-after-refusal": true, "state-went-back": true,
+	"stale-read-after-write": true, "several-winners": true, "lost-update": true, "early-takeover": true, "second-create-accepted": true}
 
 // doubts are the reasons against holding, each with what would mend it.
 func (j *Judge) doubts(t *tally, stopped string) []string {
@@ -74,6 +91,9 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	}
 	if rounds == 0 && stopped == "" {
 		add("no round was run")
+	}
+	if j.removedFromOutside() {
+		add("%s", removedText)
 	}
 	if rounds > 0 && t.counted < max(1, j.terms.MinContended) {
 		add("%s", j.tooFewCounted(t))

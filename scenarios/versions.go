@@ -92,6 +92,7 @@ func (v *versions) rule(f *Finding) Ruling {
 	b := r.believe(f, v.acts, func(acts []act) *breach { return check(f.state, acts) })
 	r.history = nil
 	r.accuse(f.Round, b)
+	r.tellGone(v.acts, v.plain)
 	r.settle(f, v.acts)
 	r.Winners = v.wrote + r.Settled
 	return r
