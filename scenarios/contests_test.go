@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -143,6 +144,48 @@ func TestContestsApart(t *testing.T) {
 				t.Errorf("%s without its guard: %s in %d rounds, expected %v: %v", name, v.Status, v.ViolatedRounds, v.Expected, v.Reasons)
 			}
 		})
+	}
+}
+
+// unseedable does not take the seeds of the race.
+type unseedable struct {
+	targets.Session
+	applied bool // it does, and says nothing
+}
+
+func (u unseedable) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.Kind != targets.Write || !strings.HasSuffix(op.Value.Token, "-seed") || strings.Contains(op.Key, "-t") {
+		return u.Session.Do(ctx, op)
+	}
+	if u.applied {
+		u.Session.Do(ctx, op)
+		return targets.Reply{Outcome: targets.Unknown, Code: "timeout", Message: "no answer", Attempts: 1}
+	}
+	return targets.Reply{Outcome: targets.Throttled, Code: "OOM", Message: "command not allowed when used memory > 'maxmemory'", Attempts: 1}
+}
+
+// A round whose start state is not known is never ruled, whatever its late reads show,
+// and the reason is what the seed was answered with.
+func TestUnseededRoundIsNeverRuled(t *testing.T) {
+	for _, s := range scenarios.Contests() {
+		if len(s.Seeds("k")) == 0 {
+			continue
+		}
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/applied=%v", s.Info().Name, applied), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					got := raceOn(t, s, "sim:?latency=40ms", func(s targets.Session) targets.Session { return unseedable{s, applied} },
+						func(p *runner.Plan) { p.SkipControls = true })
+					if v := got.Verdict; v.Status != scenarios.Inconclusive || len(v.Violations) > 0 || got.Contention.UncertainRounds != got.summary.Rounds {
+						t.Fatalf("%s by %v, %d of %d rounds uncertain", v.Status, kindsOf(v), got.Contention.UncertainRounds, got.summary.Rounds)
+					}
+					want := map[bool]string{false: "OOM", true: "timeout"}[applied]
+					if text := fmt.Sprint(got.Verdict.Reasons); !strings.Contains(text, "could not be seeded: "+want) || got.Refusal == nil || got.Refusal.Code != want {
+						t.Errorf("%s; first refusal %+v", text, got.Refusal)
+					}
+				})
+			})
+		}
 	}
 }
 

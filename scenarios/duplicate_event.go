@@ -561,7 +561,7 @@ func (*DuplicateEvent) Rule(f *Finding) Ruling {
 			r.Winners++
 		}
 	}
-	if !r.Void && r.Violation == nil && k.violation != nil {
+	if !f.Unseeded && !r.Void && r.Violation == nil && k.violation != nil {
 		r.Violation = k.violation
 	}
 	if k.doubtful && r.Violation == nil {

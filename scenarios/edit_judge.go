@@ -421,13 +421,16 @@ func editText(kind string) string {
 // Rule says what a finding, with its late read, means.
 func (s *LostUpdate) Rule(f *Finding) Ruling {
 	k := f.own.(*edited)
+	if f.Unseeded {
+		return Ruling{}
+	}
 	a := s.account(f, k)
-	r := Ruling{StaleAge: a.staleAge, Undecided: a.undecided, Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: a.final == nil && !f.Unseeded}
+	r := Ruling{StaleAge: a.staleAge, Undecided: a.undecided, Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: a.final == nil}
 	if k.back != nil && k.back.foreign || k.late != nil && k.late.foreign {
 		return Ruling{Void: true, Winners: r.Winners}
 	}
 	r.accuse(f.Round, a.breach)
-	if k.chain != nil && r.Violation == nil && !f.Unseeded {
+	if k.chain != nil && r.Violation == nil {
 		chain := k.chain.rule(f)
 		r.Violation, r.Indefinite = chain.Violation, r.Indefinite || chain.Indefinite
 		r.StaleRead, r.StaleAge, r.Undecided = r.StaleRead || chain.StaleRead, max(r.StaleAge, chain.StaleAge), r.Undecided || chain.Undecided
