@@ -195,13 +195,18 @@ func roundsText(n int) string {
 	}
 }
 
-// Fates gives what became of every contender, by its last request about the lease.
+// Fates gives what became of every contender, by its last request about the lease;
+// where the store ends it, reads that only look who has it are left out.
 func (s *Lease) Fates(r *runner.Round) []Fate {
 	lease := *r
 	lease.Ops = nil
+	wrote := make(map[int]bool)
 	for i := range r.Ops {
-		if r.Ops[i].Op.Key == r.Key {
-			lease.Ops = append(lease.Ops, r.Ops[i])
+		x := &r.Ops[i]
+		looks := s.Expiry == byTTL && x.Op.Kind == targets.Read && wrote[x.Contender]
+		if x.Op.Key == r.Key && !looks {
+			lease.Ops = append(lease.Ops, *x)
+			wrote[x.Contender] = wrote[x.Contender] || x.Op.Kind == targets.Write
 		}
 	}
 	return lastFates(&lease)

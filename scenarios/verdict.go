@@ -95,10 +95,12 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if j.removedFromOutside() {
 		add("%s", removedText)
 	}
-	if rounds > 0 && t.counted < max(1, j.terms.MinContended) {
+	tooUncertain := float64(t.uncertain) > j.terms.Thresholds.UncertainRounds*float64(rounds)
+	// Where all that do not count are uncertain, it is said once.
+	if rounds > 0 && t.counted < max(1, j.terms.MinContended) && !(tooUncertain && len(t.why) == 0) {
 		add("%s", j.tooFewCounted(t))
 	}
-	if share := float64(t.uncertain) / float64(max(1, rounds)); share > j.terms.Thresholds.UncertainRounds {
+	if tooUncertain {
 		add("%d of %d rounds are uncertain, and at most %.3g %% may be (--max-uncertain-rounds): %s", t.uncertain, rounds,
 			100*j.terms.Thresholds.UncertainRounds, UncountedText(uncountedOf(t.unsure)))
 	}
