@@ -79,7 +79,7 @@ func (f *simFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.seed, "seed", "", "of the latencies and sweeps, a whole number (default: random)")
 	fs.StringVar(&f.sql, "sql", "", "pass the statements of @forge/sql to this database, mysql://USER:PASSWORD@HOST:PORT/DATABASE; "+
 		"better in CONTEND_SQL, since every process of the machine sees the command line")
-	fs.BoolVar(&f.log, "log", false, "print each request and reply on standard error")
+	fs.BoolVar(&f.log, "log", false, "print each request and reply on standard error, and warn of members that the protocol does not have")
 
 	fs.BoolVar(&f.store.HideGhosts, "hide-ghosts", false, "hide expired, unswept records from conditions and entity writes (assumption: they see them)")
 	fs.BoolVar(&f.store.DeleteKeepsGhost, "delete-keeps-ghost", false, "deleting an expired key does not free it before its sweep (assumption: it does)")

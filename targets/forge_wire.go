@@ -96,7 +96,7 @@ func forgeWriteOf(op Op, create string) (forgeWrite, error) {
 	if op.TTL > 0 {
 		// The platform counts whole seconds; a part of one is rounded up.
 		seconds := (op.TTL + time.Second - 1) / time.Second
-		w.options.TTL = &emulator.TTL{Value: json.Number(strconv.FormatInt(int64(seconds), 10)), Unit: "SECONDS"}
+		w.options.TTL = &emulator.TTL{Value: json.RawMessage(strconv.FormatInt(int64(seconds), 10)), Unit: "SECONDS"}
 	}
 	switch {
 	case op.comparesAndSets() && !w.entity:
@@ -122,7 +122,7 @@ func equalTo(property string, n int64) emulator.Condition {
 
 func (w *forgeWrite) transact(key string, c emulator.Condition) {
 	w.transaction = &emulator.Transaction{Set: []emulator.TransactionItem{{Key: key, Value: w.value, EntityName: entityName,
-		Options: &w.options, Conditions: &emulator.Conditions{And: []emulator.Condition{c}}}}}
+		Options: &emulator.ItemOptions{TTL: w.options.TTL}, Conditions: &emulator.Conditions{And: []emulator.Condition{c}}}}}
 }
 
 // forgeEntity is Record with the attribute types that Forge has: an integer is 32

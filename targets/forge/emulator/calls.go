@@ -11,6 +11,7 @@ type Call struct {
 	Effect      Effect
 	Transaction bool // takes as long as a transaction
 	do          func(*Store, []byte) (any, error)
+	unknown     func([]byte) []Unknown
 }
 
 // CallAt gives the call of a path below the version, such as entity/set.
@@ -25,6 +26,9 @@ func CallPaths() []string { return slices.Sorted(maps.Keys(calls)) }
 // Do makes the call with the JSON body of a request, of which members that it does
 // not know are ignored. A nil result is an answer without a body: 204.
 func (c Call) Do(s *Store, body []byte) (result any, err error) { return c.do(s, body) }
+
+// Unknown gives the members of a body that Do ignores, as far as the body can be read.
+func (c Call) Unknown(body []byte) []Unknown { return c.unknown(body) }
 
 // getRequest is the body of a get; a delete has the key and the entity alone.
 type getRequest struct {
@@ -70,26 +74,28 @@ var calls = map[string]Call{
 	"query":        reading(func(s *Store, r Query) (any, error) { return s.Query(r) }),
 	"entity/query": reading(func(s *Store, r EntityQuery) (any, error) { return s.EntityQuery(r) }),
 
-	"transaction": {Write, true, decoded(func(s *Store, r Transaction) (any, error) {
-		return nil, s.Transact(r)
-	})},
+	"transaction": called(Write, true, func(s *Store, r Transaction) (any, error) { return nil, s.Transact(r) }),
 }
 
-func reading[T any](do func(*Store, T) (any, error)) Call {
-	return Call{Effect: Read, do: decoded(do)}
-}
+func reading[T any](do func(*Store, T) (any, error)) Call { return called(Read, false, do) }
 
-func writing[T any](do func(*Store, T) (any, error)) Call {
-	return Call{Effect: Write, do: decoded(do)}
-}
+func writing[T any](do func(*Store, T) (any, error)) Call { return called(Write, false, do) }
 
-func decoded[T any](do func(*Store, T) (any, error)) func(*Store, []byte) (any, error) {
-	return func(s *Store, body []byte) (any, error) {
-		var request T
-		if json.Unmarshal(body, &request) != nil {
-			return nil, errInvalidBody
-		}
-		return do(s, request)
+// called makes a call of what is done with a request of the type T.
+func called[T any](effect Effect, transaction bool, do func(*Store, T) (any, error)) Call {
+	return Call{
+		Effect: effect, Transaction: transaction,
+		do: func(s *Store, body []byte) (any, error) {
+			var request T
+			if _, err := Decode(body, &request); err != nil {
+				return nil, err
+			}
+			return do(s, request)
+		},
+		unknown: func(body []byte) []Unknown {
+			unknown, _ := Decode(body, new(T))
+			return unknown
+		},
 	}
 }
 

@@ -109,11 +109,11 @@ func (t *TTL) duration(tooLong error) (time.Duration, error) {
 		return 0, nil
 	}
 	unit, known := units[t.Unit]
-	if !known || t.Value == "" {
+	if !known || len(t.Value) == 0 {
 		return 0, errInvalidBody
 	}
 	// Out of range still yields the nearest bound, which the limits refuse.
-	value, err := strconv.ParseInt(t.Value.String(), 10, 64)
+	value, err := strconv.ParseInt(string(t.Value), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || value <= 0 {
 		return 0, invalidTTL(t.Value)
 	}

@@ -84,13 +84,13 @@ func TestOverwriteKeepsCreationAndMovesUpdate(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		item, err = s.Set("k", raw(`2`), SetOptions{
-			ReturnValue: "PREVIOUS", ReturnMetadataFields: all, TTL: &TTL{"1", "MINUTES"},
+			ReturnValue: "PREVIOUS", ReturnMetadataFields: all, TTL: &TTL{raw(`1`), "MINUTES"},
 		})
 		noError(t, err)
 		wantJSON(t, item, fmt.Sprintf(`{"key":"k","value":{"a":1},"createdAt":%d,"updatedAt":%d}`, start, start))
 		time.Sleep(time.Second)
 		item, err = s.Set("k", raw(`3`), SetOptions{
-			KeyPolicy: "OVERRIDE", ReturnValue: "LATEST", ReturnMetadataFields: all, TTL: &TTL{"1", "HOURS"},
+			KeyPolicy: "OVERRIDE", ReturnValue: "LATEST", ReturnMetadataFields: all, TTL: &TTL{raw(`1`), "HOURS"},
 		})
 		noError(t, err)
 		wantJSON(t, item, fmt.Sprintf(
@@ -120,7 +120,7 @@ func wantJSON(t *testing.T, got any, want string) {
 func TestRefusalsOfPlainKeys(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	sized := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
-	ttl := func(value, unit string) SetOptions { return SetOptions{TTL: &TTL{json.Number(value), unit}} }
+	ttl := func(value, unit string) SetOptions { return SetOptions{TTL: &TTL{raw(value), unit}} }
 	invalidBody := "Provided request body is invalid"
 	for name, c := range map[string]struct {
 		key, value string

@@ -12,7 +12,7 @@ func sweepAfter(delay time.Duration) Options {
 	return Options{Entities: lease, Sweep: func() time.Duration { return delay }}
 }
 
-var halfMinute = &TTL{"30", "SECONDS"}
+var halfMinute = &TTL{raw(`30`), "SECONDS"}
 
 func TestGhostTimelineOfTheArticle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSweepIsDrawnForWritesWithTTLOnly(t *testing.T) {
 			noError(t, err)
 		}
 		noError(t, s.Transact(Transaction{Set: []TransactionItem{
-			{Key: "t", Value: raw(`1`), Options: &SetOptions{TTL: halfMinute, KeyPolicy: "FAIL_IF_EXISTS"}},
+			{Key: "t", Value: raw(`1`), Options: &ItemOptions{TTL: halfMinute}},
 		}}))
 		if drawn != 3 {
 			t.Fatalf("drawn %d times, want 3", drawn)
@@ -178,6 +178,6 @@ func TestExpireGranularity(t *testing.T) {
 
 func TestLongTTLCode(t *testing.T) {
 	s := New(Options{LongTTLCode: "BAD_REQUEST"})
-	_, err := s.Set("k", raw(`1`), SetOptions{TTL: &TTL{"366", "DAYS"}})
+	_, err := s.Set("k", raw(`1`), SetOptions{TTL: &TTL{raw(`366`), "DAYS"}})
 	wantError(t, err, 400, "BAD_REQUEST", "TTL must end within one year")
 }

@@ -282,7 +282,7 @@ func TestQueryLag(t *testing.T) {
 		sees("k=2")
 		time.Sleep(3 * time.Second)
 		sees("")
-		set("t", `1`, &TTL{"1", "SECONDS"}) // at 10 s
+		set("t", `1`, &TTL{raw(`1`), "SECONDS"}) // at 10 s
 		time.Sleep(5 * time.Second)
 		wantValue(t, s, "", "t", "") // swept at 11 s
 		sees("t=1")

@@ -70,7 +70,8 @@ var valueRules = []Rule{
 	{"ttl-positive", "A TTL that is not a positive integer answers 400 INVALID_TTL with the value received.", "L"},
 	{"ttl-year", "A TTL ends at most one year ahead.", "DOC"},
 	{"ttl-year-code", "A longer TTL answers 400 INVALID_TTL, or Options.LongTTLCode; a year has 365 days.", assumption},
-	{"ttl-incomplete", "A TTL without value answers 400 BAD_REQUEST.", assumption},
+	{"ttl-json", "So does a value that is no number: text such as \"5\", a fraction, null, true, a list or an object.", assumption},
+	{"ttl-incomplete", "A TTL without value or without unit, and one that is no object, answers 400 BAD_REQUEST.", assumption},
 }
 
 var ghostRules = []Rule{
@@ -200,7 +201,8 @@ var serverRules = []Rule{
 	{"http-unauthorized", "Without a valid token the answer is 401 UNAUTHORIZED.", assumption},
 	{"http-trace", "Every answer has an x-b3-traceid.", "P"},
 	{"http-body", "A body that is not the JSON of its path answers 400 BAD_REQUEST.", "P"},
-	{"http-members", "Unknown members of a body are ignored.", assumption},
+	{"http-members", "Unknown members of a body are ignored; names are matched exactly, letter case included. sim serve --log warns of each.", assumption},
+	{"http-null", "null for a member that has another type answers 400 BAD_REQUEST.", assumption},
 	{"http-bad", "An unknown path, a wrong method, a body above 16 MiB, cut off or not UTF-8 answers 400 BAD_REQUEST.", assumption},
 	{"http-latency", "Requests take no time; published latencies are A's, and that a read takes as long as a set.", assumption},
 	{"transaction-clash", "Transactions on one key happen one after the other; sim serve --clash changes it.", assumption},

@@ -20,8 +20,8 @@ func (e *Error) Error() string {
 // TTL is a time to live: a positive integer of units, at most a year. Unit is
 // SECONDS, MINUTES, HOURS or DAYS.
 type TTL struct {
-	Value json.Number `json:"value"`
-	Unit  string      `json:"unit"`
+	Value json.RawMessage `json:"value"`
+	Unit  string          `json:"unit"`
 }
 
 // SetOptions are the options of a single set.
@@ -71,14 +71,20 @@ type Conditions struct {
 	Or  []Condition `json:"or,omitempty"`
 }
 
+// ItemOptions are the options of one set of a transaction. A key policy is none of
+// them: there conditions are for that.
+type ItemOptions struct {
+	TTL *TTL `json:"ttl,omitempty"`
+}
+
 // TransactionItem is one operation of a transaction. Value and Options belong
-// to a set, and of Options only the TTL counts. Conditions need an entity.
+// to a set. Conditions need an entity.
 type TransactionItem struct {
 	Key        string          `json:"key"`
 	Value      json.RawMessage `json:"value,omitempty"`
 	EntityName string          `json:"entityName,omitempty"`
 	Conditions *Conditions     `json:"conditions,omitempty"`
-	Options    *SetOptions     `json:"options,omitempty"`
+	Options    *ItemOptions    `json:"options,omitempty"`
 }
 
 // Transaction is at most 25 operations that land together or not at all.
@@ -137,8 +143,10 @@ var (
 	errInsufficientValues = &Error{400, "INSUFFICIENT_FILTER_VALUES", "Condition has too few values"}
 )
 
-func invalidTTL(value json.Number) error {
-	return &Error{400, "INVALID_TTL", "TTL value must be a positive integer, received: " + value.String()}
+// invalidTTL has its message from the number 0; of anything else, shown as JSON and
+// cut where it is long, it is an assumption.
+func invalidTTL(value json.RawMessage) error {
+	return &Error{400, "INVALID_TTL", fmt.Sprintf("TTL value must be a positive integer, received: %.100s", value)}
 }
 
 func incorrectPropertyType(name string, declared Type) error {

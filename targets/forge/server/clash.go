@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"slices"
 	"sync"
 
@@ -21,7 +20,7 @@ type name struct{ entity, key string }
 // one of them is taken. A body that is no transaction takes nothing.
 func (f *inFlight) enter(body []byte) (leave func(), ok bool) {
 	var t emulator.Transaction
-	_ = json.Unmarshal(body, &t) // answered where the body is read for good
+	_, _ = emulator.Decode(body, &t) // answered where the body is read for good
 	var names []name
 	for _, item := range slices.Concat(t.Set, t.Delete, t.Check) {
 		names = append(names, name{item.EntityName, item.Key})

@@ -140,20 +140,37 @@ func (s *server) answer(r *http.Request, body []byte, readError error) reply {
 
 // route finds what a request is for, whatever its method.
 func (s *server) route(r *http.Request) (func(context.Context, []byte) reply, error) {
-	if path, ok := strings.CutPrefix(r.URL.Path, "/sql/api/v1/"); ok && (path == "execute" || path == "execute/ddl") {
+	if isSQL(r.URL.Path) {
 		return s.execute, nil
 	}
-	path, ok := strings.CutPrefix(r.URL.Path, "/kvs/api/v1/")
-	if !ok {
-		if path, ok = strings.CutPrefix(r.URL.Path, "/forge/storage/kvs/v1/"); ok && !s.authorized(r) {
-			return nil, errUnauthorized
-		}
+	if strings.HasPrefix(r.URL.Path, restPrefix) && !s.authorized(r) {
+		return nil, errUnauthorized
 	}
-	called, known := emulator.CallAt(path)
-	if !ok || !known {
+	called, known := emulator.CallAt(callPath(r.URL.Path))
+	if !known {
 		return nil, badRequest("There is no path %q", r.URL.Path)
 	}
 	return func(ctx context.Context, body []byte) reply { return s.call(ctx, called, body) }, nil
+}
+
+// Prefixes of the paths of the key-value store.
+const (
+	packagePrefix = "/kvs/api/v1/"
+	restPrefix    = "/forge/storage/kvs/v1/"
+)
+
+// callPath gives a path of the key-value store below its version; "" for others.
+func callPath(path string) string {
+	for _, prefix := range []string{packagePrefix, restPrefix} {
+		if below, ok := strings.CutPrefix(path, prefix); ok {
+			return below
+		}
+	}
+	return ""
+}
+
+func isSQL(path string) bool {
+	return path == "/sql/api/v1/execute" || path == "/sql/api/v1/execute/ddl"
 }
 
 func (s *server) authorized(r *http.Request) bool {
@@ -272,10 +289,37 @@ func (s *server) log(r *http.Request, body []byte, answer reply) {
 	if strings.Contains(r.URL.Path, "/secret/") {
 		request, response = "(secret)", "(secret)"
 	}
+	unknown := unknownMembers(r.URL.Path, body)
 	s.logging.Lock()
 	defer s.logging.Unlock()
 	fmt.Fprintf(s.options.Log, "%s %s %s %s -> %d %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
 		r.Method, r.URL.EscapedPath(), request, answer.status, response)
+	for _, u := range unknown[:min(len(unknown), mostWarnings)] {
+		meant := ""
+		if u.Meant != "" {
+			meant = fmt.Sprintf("; did you mean %q?", u.Meant)
+		}
+		fmt.Fprintf(s.options.Log, "warning: %s has no member %.200q: it is ignored%s\n", r.URL.EscapedPath(), u.Path, meant)
+	}
+	if more := len(unknown) - mostWarnings; more > 0 {
+		fmt.Fprintf(s.options.Log, "warning: %s: %d more members are ignored\n", r.URL.EscapedPath(), more)
+	}
+}
+
+// mostWarnings is how many unknown members of one body are named.
+const mostWarnings = 10
+
+// unknownMembers gives those of the body of a path.
+func unknownMembers(path string, body []byte) []emulator.Unknown {
+	c, known := emulator.CallAt(callPath(path))
+	switch {
+	case known:
+		return c.Unknown(body)
+	case isSQL(path):
+		unknown, _ := emulator.Decode(body, new(statement))
+		return unknown
+	}
+	return nil
 }
 
 // oneLine shows a body in one line of at most about 1000 bytes.

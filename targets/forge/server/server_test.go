@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,13 +178,13 @@ func TestServerError(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	h := newHandler(Options{})
 	const invalid = `{"code":"BAD_REQUEST","message":"Provided request body is invalid"}`
-	for _, body := range []string{``, `{`, `[]`, `"k"`, `{"key":1}`, `{"key":"k","value":1}{}`, `{"key":"k"}`, `{"key":"k","value":1,"options":{"ttl":{"value":true,"unit":"DAYS"}}}`,
+	for _, body := range []string{``, `{`, `[]`, `"k"`, `{"key":1}`, `{"key":"k","value":1}{}`, `{"key":"k"}`, `null`, `{"key":"k","value":1,"options":null}`, `{"key":"k","value":1,"options":{"ttl":{"value":1}}}`,
 		strings.Repeat(`[`, 100_000)} {
 		post(t, h, kvs+"set", body, 400, invalid)
 	}
 	refuses(t, h, kvs+"set", "{\"key\":\"k\",\"value\":\"\xff\"}", 400, "BAD_REQUEST")
 	refuses(t, h, kvs+"set", `{"key":"k","value":"`+strings.Repeat("x", maxBody)+`"}`, 400, "BAD_REQUEST")
-	refuses(t, h, kvs+"set", `null`, 400, "KEY_TOO_SHORT")
+	refuses(t, h, kvs+"set", `{"key":"k","value":1,"options":{"ttl":{"value":true,"unit":"DAYS"}}}`, 400, "INVALID_TTL")
 	for _, path := range []string{"/", "/kvs/api/v1/", "/kvs/api/v1/set/", "/kvs/api/v2/set", "/kvs/api/v1/../v1/set", "/sql/api/v1/", "/sql/api/v1/execute/x", "/api/v1/set", "/healthz"} {
 		refuses(t, h, path, `{"key":"k","value":1}`, 400, "BAD_REQUEST")
 	}
@@ -196,7 +197,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	post(t, h, kvs+"get", `{"key":"k"}`, 404, `{"code":"KEY_NOT_FOUND","message":"Provided key does not exist"}`)
-	post(t, h, kvs+"set", `{"key":"k","value":1,"unknown":{},"options":null}`, 204, "")
+	post(t, h, kvs+"set", `{"key":"k","value":1,"unknown":{}}`, 204, "")
 }
 
 func TestHealth(t *testing.T) {
@@ -348,6 +349,40 @@ func TestLogHasALineForEachRequest(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
+}
+
+func TestLogWarnsOfUnknownMembers(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(Options{Log: &log})
+	post(t, h, kvs+"set", `{"key":"k","value":{"KEY":1},"options":{"keypolicy":"FAIL_IF_EXISTS"}}`, 204, "")
+	post(t, h, kvs+"secret/set", `{"key":"k","value":1,"Options":{"a":"hunter2"}}`, 204, "")
+	request(t, h, httptest.NewRequest("POST", "/sql/api/v1/execute", strings.NewReader(`{"query":"SELECT 1","Params":[null],"x\ny":1}`)))
+	item := `{"key":"k%d","value":1,"entityname":"lease"}`
+	post(t, h, kvs+"transaction", `{"set":[`+fmt.Sprintf(item, 1)+`,`+fmt.Sprintf(item, 2)+`]}`, 204, "")
+	var many []string
+	for i := range 13 {
+		many = append(many, fmt.Sprintf(`"unknown %d":1`, i))
+	}
+	post(t, h, kvs+"delete", `{"key":"k",`+strings.Join(many, ",")+`}`, 204, "")
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		if warning, ok := strings.CutPrefix(line, "warning: "); ok {
+			got = append(got, strings.TrimSpace(warning))
+		}
+	}
+	want := []string{
+		`/kvs/api/v1/set has no member "options.keypolicy": it is ignored; did you mean "options.keyPolicy"?`,
+		`/kvs/api/v1/secret/set has no member "Options": it is ignored; did you mean "options"?`,
+		`/sql/api/v1/execute has no member "Params": it is ignored; did you mean "params"?`,
+		`/sql/api/v1/execute has no member "x\ny": it is ignored`,
+		`/kvs/api/v1/transaction has no member "set[].entityname": it is ignored; did you mean "set[].entityName"?`,
+	}
+	if len(got) != len(want)+11 || !slices.Equal(got[:len(want)], want) || got[len(got)-1] != "/kvs/api/v1/delete: 3 more members are ignored" {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if strings.Contains(log.String(), "hunter2") {
+		t.Errorf("the secret is in\n%s", &log)
+	}
 }
 
 // halfBody sends part of a body and then fails.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"contend/targets/forge/emulator"
 )
 
 // statementTimeout is the platform's for a statement.
@@ -108,9 +110,7 @@ type statement struct {
 
 func (s *server) execute(ctx context.Context, body []byte) reply {
 	var st statement
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if !json.Valid(body) || decoder.Decode(&st) != nil || strings.TrimSpace(st.Query) == "" {
+	if _, err := emulator.Decode(body, &st); err != nil || strings.TrimSpace(st.Query) == "" {
 		return sqlError{Code: codeInvalid, Message: "The body needs a query, and params in an array"}.reply()
 	}
 	if s.options.SQL == nil {
