@@ -113,6 +113,8 @@ func newSimServe(c console) *cobra.Command {
     /sql/api/v1/execute[/ddl]  the calls of @forge/sql, with --sql
     /forge/storage/kvs/v1/…    the REST form of Forge Remotes, with a bearer token: the one in ` + simTokenVariable + `, or any
     /healthz                   tells that it is up
+    /emulator/reset            forgets every key; for tests on this machine, on loopback only
+    /emulator/clock            {"forward":"15m"} puts the emulator's clock forward; on loopback only
 
 Its keys die with it. What a flag calls an assumption is not known of the platform; "contend sim rules" lists
 every behaviour with its source.`,
@@ -138,7 +140,8 @@ func (f *simFlags) serve(ctx context.Context, c console) error {
 		return &cannotRun{fmt.Errorf("--listen %s: %w", f.listen, err)}
 	}
 	address := listener.Addr().String()
-	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().Unmap().IsLoopback() {
+	a, err := netip.ParseAddrPort(address)
+	if options.Steerable = err == nil && a.Addr().Unmap().IsLoopback(); !options.Steerable {
 		fmt.Fprintf(c.err, "contend: warning: %s is not a loopback address; whoever reaches it can read and write the keys\n", address)
 	}
 	fmt.Fprintf(c.out, "listening on http://%s\n", address)

@@ -188,6 +188,25 @@ func TestSimServeQuota(t *testing.T) {
 	}
 }
 
+// The emulator is steered on loopback alone.
+func TestSimServeSteering(t *testing.T) {
+	url, _ := serve(t, "--sweep=0s")
+	ask(t, url+"/kvs/api/v1/set", `{"key":"k","value":1,"options":{"ttl":{"value":1,"unit":"HOURS"}}}`)
+	if status, got := ask(t, url+"/emulator/clock", `{"forward":"1h"}`); status != 200 {
+		t.Errorf("got %d %s", status, got)
+	}
+	if status, got := ask(t, url+"/kvs/api/v1/get", `{"key":"k"}`); status != 404 {
+		t.Errorf("an hour later: %d %s", status, got)
+	}
+	url, _ = serve(t, "--listen=0.0.0.0:0")
+	port := url[strings.LastIndex(url, ":")+1:]
+	for _, path := range []string{"/emulator/reset", "/emulator/clock"} {
+		if status, got := ask(t, "http://127.0.0.1:"+port+path, `{"forward":"1h"}`); status != 403 || !strings.Contains(got, "--listen 127.0.0.1:PORT") {
+			t.Errorf("%s: %d %s", path, status, got)
+		}
+	}
+}
+
 func TestSimServeToken(t *testing.T) {
 	t.Setenv("CONTEND_SIM_TOKEN", "right")
 	url, stop := serve(t, "--log")

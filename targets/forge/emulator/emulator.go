@@ -102,7 +102,8 @@ type Store struct {
 	secrets  *table
 	entities map[string]*table
 
-	mutex sync.Mutex // guards the records of every table
+	mutex sync.Mutex // guards the records of every table, and the clock
+	ahead int64      // how far the clock is put forward, in milliseconds
 }
 
 // New returns an empty store.
@@ -210,7 +211,7 @@ func (s *Store) get(t *table, key string, o GetOptions) (Item, error) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	r, exists := t.lookup(key, milliseconds())
+	r, exists := t.lookup(key, s.now())
 	if !exists {
 		return Item{}, errKeyNotFound
 	}
@@ -230,7 +231,7 @@ func (s *Store) set(t *table, key string, value json.RawMessage, o SetOptions) (
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	now := milliseconds()
+	now := s.now()
 	previous, exists := s.visible(t, key, now)
 	if exists && o.KeyPolicy == failIfExists {
 		return nil, errKeyConflict
@@ -252,6 +253,6 @@ func (s *Store) delete(t *table, key string) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.remove(t, key, milliseconds())
+	s.remove(t, key, s.now())
 	return nil
 }

@@ -23,7 +23,7 @@ func (t *table) note(key string, until int64) {
 func (s *Store) lagging(t *table) map[string]record {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	then := milliseconds() - t.lag
+	then := s.now() - t.lag
 	all := make(map[string]record, len(t.records))
 	for key, r := range t.records {
 		all[key] = r

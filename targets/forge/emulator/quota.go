@@ -65,6 +65,28 @@ func (q *Quota) Admit(effect Effect, bytes int) error {
 	return nil
 }
 
+// Forward lets so much time pass for the quota.
+func (q *Quota) Forward(d time.Duration) {
+	if q == nil {
+		return
+	}
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	for _, w := range []*window{&q.requests, &q.units[Read], &q.units[Write]} {
+		w.began = w.began.Add(-d)
+	}
+}
+
+// Reset forgets what was counted.
+func (q *Quota) Reset() {
+	if q == nil {
+		return
+	}
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.requests, q.units = window{}, [2]window{}
+}
+
 func (w *window) turn(now time.Time, span time.Duration) {
 	if now.Sub(w.began) >= span {
 		*w = window{began: now}

@@ -139,7 +139,3 @@ func (s *Store) formatExpireTime(at int64) *string {
 	text := time.UnixMilli(at).UTC().Format(layout)
 	return &text
 }
-
-func milliseconds() int64 {
-	return time.Now().UnixMilli()
-}

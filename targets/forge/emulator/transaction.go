@@ -32,7 +32,7 @@ func (s *Store) Transact(t Transaction) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	now := milliseconds()
+	now := s.now()
 	for _, o := range operations {
 		if !s.permits(o, now) {
 			return errConditionFailed

@@ -6,6 +6,10 @@
 //	POST /sql/api/v1/execute       one statement of @forge/sql
 //	POST /sql/api/v1/execute/ddl   the same for DDL
 //	GET  /healthz                  200 once the server answers
+//	POST /emulator/reset           forgets every key; 200 {"now":…}, the time of the emulator
+//	POST /emulator/clock           {"forward":"15m"} lets time pass; the answer is the same
+//
+// The last two are for tests on this machine, and answer 403 to others.
 package server
 
 import (
@@ -57,6 +61,8 @@ type Options struct {
 	// Clash answers a transaction that finds one of its keys in another one under
 	// way, whatever its conditions. Nil lets them happen one after the other.
 	Clash *emulator.Error
+	// Steerable: the listener is on loopback, so that /emulator/ may be served.
+	Steerable bool
 	// SQL executes the statements. Without it they answer that there is no database.
 	SQL *Database
 	// Log gets a line for each request and its reply; values of secrets are
@@ -142,6 +148,9 @@ func (s *server) answer(r *http.Request, body []byte, readError error) reply {
 func (s *server) route(r *http.Request) (func(context.Context, []byte) reply, error) {
 	if isSQL(r.URL.Path) {
 		return s.execute, nil
+	}
+	if strings.HasPrefix(r.URL.Path, steerPrefix) {
+		return s.steering(r)
 	}
 	if strings.HasPrefix(r.URL.Path, restPrefix) && !s.authorized(r) {
 		return nil, errUnauthorized
