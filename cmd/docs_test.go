@@ -125,8 +125,8 @@ func needNode(t *testing.T) {
 	}
 }
 
-// The page about one's own lock is followed step by step; the package comes from
-// the lock file of the tests.
+// The page about one's own lock is followed step by step; the packages come from
+// a lock file, all of them at the first installation.
 func TestDocsTestYourLockLocally(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -150,17 +150,15 @@ func TestDocsTestYourLockLocally(t *testing.T) {
 				ports = append(ports, port.FindString(s.command), port.FindString(got))
 				r.stand = strings.NewReplacer(ports...)
 				r.environ = append(r.environ, "CONTEND_SIM_URL=http://"+ports[1])
+			case strings.HasPrefix(s.command, "npm install --save-dev"):
 			case strings.HasPrefix(s.command, "npm install"):
-				for _, name := range []string{"package.json", "package-lock.json"} {
-					text, err := os.ReadFile(filepath.Join("..", "targets", "forge", "nodetest", name))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(filepath.Join(r.dir, name), text, 0o600); err != nil {
-						t.Fatal(err)
-					}
+				if err := os.CopyFS(r.dir, os.DirFS(filepath.Join("testdata", "node"))); err != nil {
+					t.Fatal(err)
 				}
-				r.shell(t, "npm ci --ignore-scripts --no-audit --no-fund")
+				r.shell(t, "npm ci --ignore-scripts --no-audit --no-fund --prefer-offline")
+			case strings.HasPrefix(s.command, "npx vitest"):
+				got = r.shell(t, s.command)
+				r.misspell(t, "lease.test.mjs", "keyPolicy", "keypolicy", s.command)
 			default:
 				got = r.shell(t, s.command)
 			}
@@ -173,8 +171,28 @@ func TestDocsTestYourLockLocally(t *testing.T) {
 			}
 		}
 	}
-	if ran != 6 {
-		t.Errorf("%d commands ran, want 6", ran)
+	if ran != 11 {
+		t.Errorf("%d commands ran, want 11", ran)
+	}
+}
+
+// misspell wants a command to fail, in every test, for a word of a file that is
+// written otherwise.
+func (r *reader) misspell(t *testing.T, file, word, wrong, line string) {
+	t.Helper()
+	file = filepath.Join(r.dir, file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), word, wrong)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", line)
+	command.Dir, command.Env = r.dir, r.environ
+	out, err := command.Output()
+	if err == nil || strings.Count(string(out), "\nnot ok ") != 2 {
+		t.Errorf("with %s for %s: $ %s\n%v\n%s", wrong, word, line, err, out)
 	}
 }
 
