@@ -91,7 +91,12 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	if l.plan.Rounds > 0 && l.plan.Rounds < l.minContended && !l.front().Unguarded() {
 		fmt.Fprintf(c.err, "contend: %s\n", l.cannotHold())
 	}
-	warnOfDuration(c.err, l.plan.Limits, l.plan.Cost(l.target.Describe()).Total())
+	d := l.target.Describe()
+	least, free := l.plan.Takes(d), l.plan
+	if free.Limits = nil; least <= free.Takes(d) {
+		least = 0
+	}
+	l.warnOfLimits(c.err, d, l.plan.Limits, least)
 	run, err := runner.Open(ctx, l.target, l.plan)
 	if err != nil {
 		return report.Result{}, preparing(err)
@@ -114,11 +119,23 @@ func (l *contestLaunch) cannotHold() string {
 	return fmt.Sprintf("--rounds %d is below --min-contended %d: the verdict cannot be held", l.plan.Rounds, l.minContended)
 }
 
-// warnOfDuration tells when a target's limits make a run long.
-func warnOfDuration(w io.Writer, limits []targets.Limit, requests int) {
-	if least := runner.Duration(limits, requests); least > 0 {
-		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(limits), least.Round(time.Second))
+// warnOfLimits tells when a rate is above what the target allows, and how long a run
+// takes for its limits; 0: no longer than without.
+func (f *commonFlags) warnOfLimits(w io.Writer, d targets.Description, limits []targets.Limit, least time.Duration) {
+	if above := f.aboveQuota(d); above != "" {
+		fmt.Fprintf(w, "contend: warning: %s\n", above)
 	}
+	if least > 0 {
+		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(limits), roughly(least))
+	}
+}
+
+// roughly rounds to seconds what has more than one.
+func roughly(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
 }
 
 func limitText(limits []targets.Limit) string {
@@ -219,9 +236,12 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 	case p.Duration > 0:
 		line("duration", "%s, and the controls and late reads", p.Duration)
 	case len(p.Limits) > 0:
-		line("duration", "at least %s, at %s", runner.Duration(p.Limits, total).Round(time.Second), limitText(p.Limits))
+		line("duration", "at least %s, at %s", roughly(p.Takes(d)), limitText(p.Limits))
 	default:
 		line("duration", "as long as the target takes: no limit is set")
+	}
+	if above := l.aboveQuota(d); above != "" {
+		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

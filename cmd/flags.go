@@ -165,7 +165,7 @@ func (f *commonFlags) registerTarget(fs *pflag.FlagSet, target string) {
 
 func (f *commonFlags) registerRest(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request; when it runs out the outcome is unknown, not lost")
-	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: the target's documented limit)")
+	fs.Float64Var(&f.rate, "rate", 0, "requests a second at most (default: 90 % of the target's documented limit; none for sim:)")
 	if !f.unjudged {
 		fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
 		fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
@@ -285,20 +285,38 @@ func (f *commonFlags) check(fs *pflag.FlagSet) []error {
 	return wrong
 }
 
+// ofQuota is the share of a documented limit that a run takes by itself: the app it
+// shares the quota with, and the two ends' different clocks, have the rest.
+const ofQuota = 0.9
+
 // limits gives those of a run on a target that describes itself so.
 func (f *commonFlags) limits(d targets.Description) []targets.Limit {
 	limits := slices.Clone(d.Limits)
 	for i := range limits {
+		limits[i].Requests *= ofQuota
 		if limits[i].Units {
 			limits[i].Requests /= float64(d.Units(f.valueSize))
 		}
 	}
 	if f.rate > 0 {
 		// It stands for what the target allows in a second; longer limits hold beside it.
-		limits = append(slices.DeleteFunc(limits, func(l targets.Limit) bool { return l.Per <= time.Second }),
-			targets.Limit{Requests: f.rate, Per: time.Second})
+		limits = append(slices.DeleteFunc(limits, ofASecond), targets.Limit{Requests: f.rate, Per: time.Second})
 	}
 	return limits
+}
+
+// ofASecond tells whether --rate stands in for a limit.
+func ofASecond(l targets.Limit) bool { return l.Per <= time.Second }
+
+// aboveQuota says what is wrong with a rate that the target does not allow; "" where
+// it does, or where nothing is documented.
+func (f *commonFlags) aboveQuota(d targets.Description) string {
+	for _, l := range d.Limits {
+		if allowed := l.Requests / l.Per.Seconds(); ofASecond(l) && f.rate > allowed {
+			return fmt.Sprintf("--rate %g is above the documented quota of %g requests a second; what is over it is refused, and counts as throttled", f.rate, allowed)
+		}
+	}
+	return ""
 }
 
 // seedOf gives the seed that was asked for, or a random one.

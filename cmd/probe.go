@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
@@ -85,7 +84,8 @@ func (l *probeLaunch) plan() runner.ProbePlan {
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
-	plan := l.plan()
+	plan, d := l.plan(), l.target.Describe()
+	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
 	probe, err := runner.OpenProbe(ctx, l.target, plan)
 	if err != nil {
 		return report.Result{}, preparing(err)
@@ -186,9 +186,12 @@ func (l *probeLaunch) printPlan(w io.Writer) error {
 		line("quota units", "at most about %d", units)
 	}
 	if len(plan.Limits) > 0 {
-		line("duration", "at least %s, at %s", runner.Duration(plan.Limits, max(requests, units)).Round(time.Second), limitText(plan.Limits))
+		line("duration", "at least %s, at %s", roughly(plan.Takes(d)), limitText(plan.Limits))
 	} else {
 		line("duration", "as long as the target takes: no limit is set")
+	}
+	if above := l.aboveQuota(d); above != "" {
+		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

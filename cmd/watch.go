@@ -257,6 +257,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 			plan.Budget = max(1, plan.Budget-own.before)
 		}
 	}
+	l.warnOfLimits(c.err, l.target.Describe(), plan.Limits, 0)
 	w, err := runner.OpenWatch(ctx, l.target, plan)
 	if err != nil {
 		return report.Result{}, preparing(err)
@@ -451,6 +452,9 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 		line("quota units", "at most about %d, %d a request", each*total, each)
 	}
 	line("duration", "at most about %s", longest)
+	if above := l.aboveQuota(d); above != "" {
+		line("warning", "%s", above)
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }

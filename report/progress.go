@@ -82,10 +82,15 @@ func (p *Progress) Late(round int, _ *runner.Exchange) {
 
 // Waiting tells what the run waits for, where that takes a while.
 func (p *Progress) Waiting(why string, d time.Duration) {
-	p.phase.Store(fmt.Sprintf("waiting %s: %s", d.Round(10*time.Millisecond), why))
-	if p.bar == nil {
-		p.tell(func() string { return fmt.Sprintf("waiting %s: %s", d.Round(10*time.Millisecond), why) })
+	text := fmt.Sprintf("waiting %s: %s", d.Round(10*time.Millisecond), why)
+	p.phase.Store(text)
+	if p.bar != nil {
+		return
 	}
+	if d >= tellEvery {
+		p.told = time.Time{} // or a user would see nothing for so long
+	}
+	p.tell(func() string { return text })
 }
 
 func (p *Progress) tell(text func() string) {

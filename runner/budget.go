@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"context"
+	"slices"
 	"time"
 
 	"contend/targets"
@@ -9,13 +9,15 @@ import (
 
 // budget keeps requests to limits: in no window of a limit's length are more
 // sent than it allows, save the excess of a round that is larger than the limit
-// itself, which the time before the next round pays for.
+// itself, which the time before the next round pays for. It knows no clock: a run
+// asks it for its own time, and the plan of one for a time that it makes up.
 type budget []*window
 
-// window is one limit and what was spent of it lately.
+// window is one limit and what was spent of it lately, in the order of time.
 type window struct {
-	limit targets.Limit
-	spent []spending
+	limit  targets.Limit
+	spent  []spending
+	within float64 // sum of spent
 }
 
 type spending struct {
@@ -31,92 +33,110 @@ func newBudget(limits []targets.Limit) budget {
 	return b
 }
 
-// spend waits until n requests fit and books them; it gives up when ctx ends.
-func (b budget) spend(ctx context.Context, n int) error { return b.spendSpread(ctx, 1, n, 0) }
-
-// spendSpread waits until the requests of a round fit: of each contender so many,
-// one contender staggered after the other.
-func (b budget) spendSpread(ctx context.Context, contenders, each int, stagger time.Duration) error {
-	n := contenders * each
-	if len(b) == 0 {
-		return ctx.Err()
-	}
-	wait := time.NewTimer(b.delay(n))
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-wait.C:
-	}
-	now := time.Now()
+// delay tells how long to wait at now before n more requests fit, and for which
+// limit.
+func (b budget) delay(now time.Time, n int) (delay time.Duration, of targets.Limit) {
 	for _, w := range b {
+		if d := w.delay(now, float64(n)); d > delay {
+			delay, of = d, w.limit
+		}
+	}
+	return delay, of
+}
+
+// book notes requests as sent from now on: of each contender so many, one contender
+// staggered after the other.
+func (b budget) book(now time.Time, contenders, each int, stagger time.Duration) {
+	for _, w := range b {
+		w.forget(now)
 		if stagger == 0 {
-			w.book(now, float64(n))
+			w.book(now, float64(contenders*each))
 			continue
 		}
 		for i := range contenders {
 			w.book(now.Add(time.Duration(i)*stagger), float64(each))
 		}
 	}
-	return nil
-}
-
-// delay tells how long to wait before n more requests fit.
-func (b budget) delay(n int) time.Duration {
-	delay := time.Duration(0)
-	for _, w := range b {
-		delay = max(delay, w.delay(time.Now(), float64(n)))
-	}
-	return delay
-}
-
-// book notes n requests as sent now.
-func (b budget) book(n int) {
-	for _, w := range b {
-		w.book(time.Now(), float64(n))
-	}
 }
 
 // delay tells how long to wait at now before n more requests fit.
 func (w *window) delay(now time.Time, n float64) time.Duration {
-	within := 0.0
-	for _, s := range w.spent {
-		within += s.n
-	}
-	need := min(n, w.limit.Requests)
+	const exactness = 1e-6 // of sums
+	w.forget(now)
+	need, within := min(n, w.limit.Requests), w.within
 	delay := time.Duration(0)
 	for _, s := range w.spent {
-		if within+need <= w.limit.Requests {
+		if within+need <= w.limit.Requests+exactness {
 			break
 		}
 		within -= s.n
-		delay = max(delay, s.at.Add(w.limit.Per).Sub(now))
+		delay = s.at.Add(w.limit.Per).Sub(now)
 	}
 	return delay
 }
 
-// book notes n requests as sent from now on, what exceeds the limit as sent in
-// the windows that follow, and forgets what is older than one.
-func (w *window) book(now time.Time, n float64) {
-	first := 0
-	for first < len(w.spent) && !w.spent[first].at.After(now.Add(-w.limit.Per)) {
-		first++
+// forget leaves out what has left the window.
+func (w *window) forget(now time.Time) {
+	gone := 0
+	for gone < len(w.spent) && !w.spent[gone].at.Add(w.limit.Per).After(now) {
+		w.within -= w.spent[gone].n
+		gone++
 	}
-	w.spent = append(w.spent[:0], w.spent[first:]...)
-	for at := now; n > 0; at = at.Add(w.limit.Per) {
-		w.spent = append(w.spent, spending{at, min(n, w.limit.Requests)})
-		n -= w.limit.Requests
+	if w.spent = w.spent[gone:]; len(w.spent) == 0 {
+		w.within = 0
 	}
 }
 
-// Duration is the least that n requests take under the limits, from the first
-// to the last.
-func Duration(limits []targets.Limit, n int) time.Duration {
-	least := time.Duration(0)
-	for _, l := range limits {
-		if excess := float64(n) - l.Requests; excess > 0 {
-			least = max(least, time.Duration(excess/l.Requests*float64(l.Per)))
+// book notes n requests as sent at an instant, and what exceeds the limit as sent in
+// the windows that follow.
+func (w *window) book(at time.Time, n float64) {
+	for ; n > 0; at = at.Add(w.limit.Per) {
+		part := spending{at, min(n, w.limit.Requests)}
+		n -= part.n
+		w.within += part.n
+		i := len(w.spent)
+		for i > 0 && w.spent[i-1].at.After(at) {
+			i--
 		}
+		if i > 0 && w.spent[i-1].at.Equal(at) {
+			w.spent[i-1].n += part.n
+			continue
+		}
+		w.spent = slices.Insert(w.spent, i, part)
 	}
-	return least
+}
+
+// course is how a plan goes under its limits if no request takes any time: the same
+// budget, on a clock of its own that goes on where it has to wait.
+type course struct {
+	budget
+	start, now time.Time
+}
+
+func newCourse(limits []targets.Limit) *course {
+	now := time.Now()
+	return &course{newBudget(limits), now, now}
+}
+
+func (c *course) took() time.Duration { return c.now.Sub(c.start) }
+
+// await waits until n requests fit.
+func (c *course) await(n int) {
+	delay, _ := c.delay(c.now, n)
+	c.now = c.now.Add(delay)
+}
+
+func (c *course) spend(n int) { c.spendSpread(1, n, 0) }
+
+func (c *course) spendSpread(contenders, each int, stagger time.Duration) {
+	c.await(contenders * each)
+	c.book(c.now, contenders, each, stagger)
+	c.now = c.now.Add(time.Duration(contenders-1) * stagger)
+}
+
+// batches spends count requests, at most so many at a time.
+func (c *course) batches(count, most int) {
+	for ; count > 0; count -= most {
+		c.spend(min(count, most))
+	}
 }

@@ -1,6 +1,10 @@
 package runner
 
-import "contend/targets"
+import (
+	"time"
+
+	"contend/targets"
+)
 
 // Cost is how many requests a plan sends when everything goes well, and how many
 // keys it writes.
@@ -19,9 +23,7 @@ func (c Cost) Total() int { return c.WarmUp + c.Controls + c.Rounds*c.EachRound 
 
 // Cost counts, on a target that describes itself so.
 func (p Plan) Cost(d targets.Description) Cost {
-	each := func(contest Contest) int {
-		return len(contest.Seeds("")) + p.Contenders*contest.Requests() + len(places(contest, ""))
-	}
+	each := func(contest Contest) int { return requestsOf(contest, "", p.Contenders) }
 	keys := len(places(p.Race, ""))
 	c := Cost{WarmUp: warmUp(d.WarmUp, p.Contenders+ownSessions), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds * keys, Keys: p.Rounds * keys}
 	if !p.SkipControls {
@@ -42,6 +44,75 @@ func (p Plan) Cost(d targets.Description) Cost {
 		c.Clean = c.Keys + d.Lists
 	}
 	return c
+}
+
+// mostFollowed rounds of a plan are followed one by one; the rest go on as fast as the
+// limits let them in the long run.
+const mostFollowed = 10_000
+
+// Takes is how long a plan takes by its limits alone, on a target that describes
+// itself so and answers at once: from the first request to the last. Of a plan that
+// runs for a duration it is the time of the controls.
+func (p Plan) Takes(d targets.Description) time.Duration {
+	c, n := newCourse(p.Limits), p.Contenders
+	c.spend(warmUp(d.WarmUp, n+ownSessions))
+	fixed := 0 // keys of the controls
+	if !p.SkipControls {
+		fixed++
+		if !p.Unguarded {
+			fixed += 2
+			c.batches(sequentialCost(), 1)
+		}
+		c.spend(1)
+		c.spend(n)
+		for range p.ControlRounds {
+			if p.Twin != nil {
+				c.round(p, p.Twin)
+				fixed += len(places(p.Twin, ""))
+			}
+		}
+	}
+	rounds := min(p.Rounds, mostFollowed)
+	for range rounds {
+		c.round(p, p.Race)
+	}
+	keys := len(places(p.Race, ""))
+	if rounds > 0 {
+		c.now = c.now.Add(p.Late)
+	}
+	c.batches(rounds*keys, n)
+	if !p.SkipControls {
+		c.spend(1) // the nonce
+	}
+	each := p.Cost(d).EachRound + keys
+	if !d.Volatile {
+		c.batches(fixed+rounds*keys, n)
+		c.batches(d.Lists, 1)
+		each += keys
+	}
+	took := c.took()
+	rest := time.Duration(0)
+	for _, l := range p.Limits {
+		rest = max(rest, time.Duration(float64(p.Rounds-rounds)*float64(each)/l.Requests*float64(l.Per)))
+	}
+	return took + rest
+}
+
+// round follows Runner.round.
+func (c *course) round(p Plan, contest Contest) {
+	seeds, reads := len(contest.Seeds("")), len(places(contest, ""))
+	c.await(requestsOf(contest, "", p.Contenders))
+	if timed, ok := contest.(Timed); ok {
+		c.now = timed.Begin(c.now)
+	}
+	c.batches(seeds, 1)
+	c.spendSpread(p.Contenders, contest.Requests(), p.Stagger)
+	c.batches(reads, 1)
+}
+
+// requestsOf counts those of a round in which nothing has to be asked again.
+func requestsOf(contest Contest, key string, contenders int) int {
+	return len(contest.Seeds(key)) + contenders*contest.Requests() + len(places(contest, key))
 }
 
 // sequentialCost counts the requests of the sequential checks.

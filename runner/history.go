@@ -207,14 +207,8 @@ func (o Observers) Late(round int, read *Exchange) {
 	}
 }
 
-// Waiting tells those that want to know what the run waits for.
-func (o Observers) Waiting(why string, d time.Duration) {
-	for _, each := range o {
-		if w, ok := each.(Waiter); ok {
-			w.Waiting(why, d)
-		}
-	}
-}
+// Waiting tells those that want to know of waits.
+func (o Observers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
 
 // WatchObservers is one that shows everything to each of them in turn.
 type WatchObservers []WatchObserver
@@ -237,5 +231,16 @@ func (o WatchObservers) Watching(ghosts []*Ghost) {
 func (o WatchObservers) Asked(g *Ghost, e *Exchange) {
 	for _, each := range o {
 		each.Asked(g, e)
+	}
+}
+
+// Waiting tells those that want to know of waits.
+func (o WatchObservers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
+
+func tellWaiting[O any](observers []O, why string, d time.Duration) {
+	for _, each := range observers {
+		if w, ok := any(each).(Waiter); ok {
+			w.Waiting(why, d)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,71 @@ type line struct {
 	warmUp   int           // as targets.Description has it
 	lead     time.Duration // the same
 	reopened atomic.Int64  // requests that opening sessions again has sent
+	told     Waiter        // nil: nobody
+}
+
+// Waiter is an observer that is told what a run waits for, and how long, before it
+// does.
+type Waiter interface {
+	Waiting(why string, d time.Duration)
+}
+
+// listen lets an observer know of waits, if it wants to.
+func (l *line) listen(observer any) { l.told, _ = observer.(Waiter) }
+
+// pause waits, and tells whether ctx did not end before.
+func (l *line) pause(ctx context.Context, why string, d time.Duration) bool {
+	if l.told != nil {
+		l.told.Waiting(why, d)
+	}
+	return wait(ctx, d)
+}
+
+// await waits until n requests fit the limits; it gives up when ctx ends.
+func (l *line) await(ctx context.Context, n int) error {
+	delay, limit := l.budget.delay(time.Now(), n)
+	if delay > 0 && !l.pause(ctx, fmt.Sprintf("the limit of %.4g requests in %s", limit.Requests, limit.Per), delay) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// spend waits until n requests fit and books them; it gives up when ctx ends.
+func (l *line) spend(ctx context.Context, n int) error { return l.spendSpread(ctx, 1, n, 0) }
+
+// spendSpread waits until the requests of a round fit: of each contender so many,
+// one contender staggered after the other.
+func (l *line) spendSpread(ctx context.Context, contenders, each int, stagger time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.await(ctx, contenders*each); err != nil {
+		return err
+	}
+	l.budget.book(time.Now(), contenders, each, stagger)
+	return nil
+}
+
+// mostRefusals in a row, for a quota, end what is waited for: some three minutes
+// where the longest window has one.
+const mostRefusals = 8
+
+// backOff waits after the n-th refusal in a row for a quota, counted from 1: at
+// first a second, then twice as long each time up to the longest window of the
+// limits, and no less than the target asks for, up to two such windows. It tells
+// whether to ask again.
+func (l *line) backOff(ctx context.Context, n int, r *targets.Reply) bool {
+	if n > mostRefusals {
+		return false
+	}
+	longest := time.Minute
+	for i, w := range l.budget {
+		if longest = max(longest, w.limit.Per); i == 0 {
+			longest = w.limit.Per
+		}
+	}
+	d := max(min(time.Second<<(n-1), longest), min(r.RetryAfter, 2*longest))
+	return l.pause(ctx, fmt.Sprintf("the target's quota is spent (%d %s)", r.Status, r.Code), d)
 }
 
 func newLine(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) line {
@@ -32,7 +98,7 @@ func (l *line) patience() time.Duration { return max(l.timeout, 10*time.Second) 
 func (l *line) prepare(ctx context.Context, needs targets.Needs) error {
 	l.warmUp = l.target.Describe().WarmUp
 	needs.Timeout = l.timeout
-	if err := l.budget.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
+	if err := l.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.patience())

@@ -49,6 +49,9 @@ func (o ProbeObservers) Answered(inquiry string, e *Exchange) {
 	}
 }
 
+// Waiting tells those that want to know of waits.
+func (o ProbeObservers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
+
 // ProbeSummary is what a probe tells beside its history.
 type ProbeSummary struct {
 	Requests    int64
@@ -114,6 +117,7 @@ type pursuit struct {
 // Run asks everything and removes what it wrote. When ctx ends it asks no more.
 func (p *Prober) Run(ctx context.Context, observer ProbeObserver) ProbeSummary {
 	p.observer = observer
+	p.listen(observer)
 	all := make([]*pursuit, len(p.plan.Inquiries))
 	for i := range all {
 		all[i] = &pursuit{Inquiry: &p.plan.Inquiries[i]}
@@ -145,7 +149,7 @@ func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
 		case <-wait.C:
 		}
 		wait.Stop()
-		if p.summary.Stopped != nil || ctx.Err() != nil || p.budget.spend(ctx, p.cost(step.Op)) != nil {
+		if p.summary.Stopped != nil || ctx.Err() != nil || p.spend(ctx, p.cost(step.Op)) != nil {
 			return false
 		}
 		e := p.ask(step.Op)
@@ -227,14 +231,45 @@ func (p *Prober) clean(all []*pursuit) error {
 func (p *Prober) remove(left *Left, written []*pursuit) {
 	for _, each := range written {
 		for _, op := range each.Remove {
-			_ = p.budget.spend(p.requests, p.cost(op))
-			r := p.ask(op).Reply
+			r := p.removeOne(op)
 			left.refuse(&r)
 			if !Answered(&r) {
 				return
 			}
 		}
 	}
+}
+
+// removeOne sends a request that removes something, again where a quota refuses it.
+func (p *Prober) removeOne(op targets.Op) targets.Reply {
+	for refusals := 1; ; refusals++ {
+		_ = p.spend(p.requests, p.cost(op))
+		r := p.ask(op).Reply
+		if r.Outcome != targets.Throttled || !p.backOff(p.requests, refusals, &r) {
+			return r
+		}
+	}
+}
+
+// Takes is how long a probe takes by its limits alone, where nothing has to be
+// waited for between its steps.
+func (p ProbePlan) Takes(d targets.Description) time.Duration {
+	c := newCourse(p.Limits)
+	c.spend(warmUp(d.WarmUp, 1))
+	spend := func(op targets.Op) { c.spend(max(1, d.Units(sizeOf(op)))) }
+	for i := range p.Inquiries {
+		for _, step := range p.Inquiries[i].Steps {
+			spend(step.Op)
+		}
+	}
+	for i := range p.Inquiries {
+		for _, op := range p.Inquiries[i].Remove {
+			if !d.Volatile {
+				spend(op)
+			}
+		}
+	}
+	return c.took()
 }
 
 // Cost is how many requests a probe sends at most, and of how many units; 0 where

@@ -57,10 +57,10 @@ var lookAgain = []time.Duration{0, 100 * time.Millisecond, time.Second}
 func (l *line) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
 	for _, wait := range lookAgain {
 		time.Sleep(wait)
-		_ = l.budget.spend(l.requests, 1)
+		_ = l.spend(l.requests, 1)
 		deletes, n, err := l.list(prefix)
 		requests += n
-		l.budget.book(max(n-1, 0))
+		l.budget.book(time.Now(), 1, max(n-1, 0), 0)
 		if err != nil {
 			return nil, requests, err
 		}
@@ -102,20 +102,46 @@ func (l *line) removeOver(sessions []targets.Session, deletes []targets.Op, got 
 			return nil
 		})
 	}
-	sent, unserved := 0, 0
+	sent, unserved, refusals := 0, 0, 0
+	var refused []int          // for a quota: they are sent again
+	var refusal *targets.Reply // not waited for yet
 	take := func(a answer) {
 		sent--
-		if unserved++; a.reply.Outcome.Served() {
+		if a.reply.Outcome == targets.Throttled {
+			refused, refusal = append(refused, a.i), &a.reply
+		} else {
+			refusals = 0
+		}
+		if unserved++; a.reply.Outcome.Served() || a.reply.Outcome == targets.Throttled {
 			unserved = 0
 		}
 		got(a.i, &a.reply)
 	}
-	for i := 0; i < len(deletes) && unserved < len(sessions); {
-		_ = l.budget.spend(l.requests, 1)
+	for i := 0; (i < len(deletes) || sent > 0 || len(refused) > 0) && unserved < len(sessions); {
+		if refusal != nil {
+			refusals++
+			if !l.backOff(l.requests, refusals, refusal) {
+				break
+			}
+			refusal = nil
+		}
+		if i == len(deletes) && len(refused) == 0 {
+			take(<-answers)
+			continue
+		}
+		_ = l.spend(l.requests, 1)
 		for taken := false; !taken; {
+			job := i
+			if i == len(deletes) {
+				job = refused[0]
+			}
 			select {
-			case next <- i:
-				i, sent, taken = i+1, sent+1, true
+			case next <- job:
+				if sent, taken = sent+1, true; i < len(deletes) {
+					i++
+				} else {
+					refused = refused[1:]
+				}
 			case a := <-answers:
 				take(a)
 			}
@@ -128,28 +154,14 @@ func (l *line) removeOver(sessions []targets.Session, deletes []targets.Op, got 
 	_ = group.Wait()
 }
 
-// quotaWindow is for how long a delete is sent again that a quota puts off: theirs are
-// of a minute.
-const quotaWindow = 90 * time.Second
-
-// remove sends a delete until it is not throttled any more.
+// remove sends a delete.
 func (l *line) remove(session *targets.Session, number int, op targets.Op) targets.Reply {
-	for late := time.Now().Add(quotaWindow); ; {
-		e := Exchange{Contender: Own, Op: op}
-		l.exchange(*session, &e)
-		if broken(&e) {
-			l.reopen(session, number)
-		}
-		wait := max(e.Reply.RetryAfter, time.Second)
-		if e.Reply.Outcome != targets.Throttled || time.Now().Add(wait).After(late) {
-			return e.Reply
-		}
-		select {
-		case <-l.requests.Done():
-			return e.Reply
-		case <-time.After(wait):
-		}
+	e := Exchange{Contender: Own, Op: op}
+	l.exchange(*session, &e)
+	if broken(&e) {
+		l.reopen(session, number)
 	}
+	return e.Reply
 }
 
 // Removal is what Remove came to.

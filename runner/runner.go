@@ -192,14 +192,15 @@ func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error
 // finish and settles the round.
 func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) Summary {
 	r.observer, r.steering = observer, steering
+	r.listen(observer)
 	r.heap = newQuietHeap()
 	defer r.heap.restore()
 	if r.controls(ctx) {
 		r.race(ctx)
 	}
-	r.summary.Interrupted = ctx.Err() != nil
 	r.lateReads(ctx)
 	r.lateNonce()
+	r.summary.Interrupted = ctx.Err() != nil
 	r.summary.Left = r.clean()
 	r.summary.Requests += r.reopened.Load()
 	r.summary.Elapsed = time.Since(r.start)
@@ -290,7 +291,7 @@ func (r *Runner) raceKey(n int) string { return r.key(fmt.Sprintf("r%d", n)) }
 
 // ownDo sends an op through a session of the runner's own.
 func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {
-	_ = r.budget.spend(r.requests, 1)
+	_ = r.spend(r.requests, 1)
 	e := Exchange{Contender: contender, Op: op}
 	r.exchange(r.own[session], &e)
 	e.follow(r.last)
@@ -338,7 +339,7 @@ func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	c.Nonce = append(c.Nonce, write)
 	read := targets.Op{Kind: targets.Read, Key: key, Home: home}
 	var blind []int // contenders that have not seen it
-	r.each(len(r.contenders), time.Time{}, func(int) targets.Op { return read }, func(i int, e *Exchange) {
+	r.each(r.requests, len(r.contenders), false, func(int) targets.Op { return read }, func(i int, e *Exchange) {
 		c.Nonce = append(c.Nonce, *e)
 		if e.Reply.Outcome == targets.Missing {
 			blind = append(blind, i)
@@ -354,7 +355,7 @@ func (r *Runner) nonce(ctx context.Context, c *Controls) {
 			min(gap, r.plan.Settle-r.since(written)))
 		still := blind[:0]
 		for _, i := range blind {
-			_ = r.budget.spend(r.requests, 1)
+			_ = r.spend(r.requests, 1)
 			e := Exchange{Contender: i, Op: read}
 			r.exchange(r.contenders[i].session, &e)
 			r.summary.Requests += int64(e.Reply.Attempts)
@@ -369,22 +370,6 @@ func (r *Runner) nonce(ctx context.Context, c *Controls) {
 
 // since is the time since an instant on the clock of the exchanges.
 func (r *Runner) since(instant time.Duration) time.Duration { return time.Since(r.start) - instant }
-
-// Waiter is an Observer that is told what a run waits for, and how long.
-type Waiter interface {
-	Waiting(why string, d time.Duration)
-}
-
-// pause waits, and tells the observers why.
-func (r *Runner) pause(ctx context.Context, why string, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	if w, ok := r.observer.(Waiter); ok {
-		w.Waiting(why, d)
-	}
-	wait(ctx, d)
-}
 
 // race runs the rounds.
 func (r *Runner) race(ctx context.Context) {
@@ -427,12 +412,12 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 	if r.lead > 0 {
 		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
 	}
-	if timed, ok := contest.(Timed); ok {
-		// Once it has begun nothing is to wait for the limits any more.
-		requests := len(contest.Seeds(round.Key)) + len(r.contenders)*contest.Requests()
-		if !wait(ctx, r.budget.delay(requests)) || !wait(ctx, time.Until(timed.Begin(time.Now()))) {
-			return false
-		}
+	// Once it has begun nothing is to wait for the limits any more.
+	if r.await(ctx, requestsOf(contest, round.Key, len(r.contenders))) != nil {
+		return false
+	}
+	if timed, ok := contest.(Timed); ok && !wait(ctx, time.Until(timed.Begin(time.Now()))) {
+		return false
 	}
 	seeds := contest.Seeds(round.Key)
 	for _, op := range seeds {
@@ -442,12 +427,12 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		round.Seeds = append(round.Seeds, r.ownDo(0, Own, op))
 	}
 	if round.Seeded() {
-		if r.budget.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
+		if r.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
 			return false
 		}
 		sent := r.release(ctx, contest, round)
 		if excess := sent - len(r.contenders)*contest.Requests(); excess > 0 {
-			r.budget.book(excess)
+			r.budget.book(time.Now(), 1, excess, 0)
 		}
 		r.readBack(round, places(contest, round.Key))
 		r.mend()
@@ -531,12 +516,14 @@ func (r *Runner) readBack(round *Round, places []Place) {
 }
 
 func (r *Runner) readPlace(round *Round, at Place, reads int) {
-	for failed := 0; reads > 0 && failed < readAttempts; {
+	for failed, refused := 0, 0; reads > 0 && failed < readAttempts; {
 		e := r.ownDo(0, Own, targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home})
 		round.Reads = append(round.Reads, e)
-		if e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing {
-			reads--
-		} else {
+		switch refused++; {
+		case e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing:
+			reads, refused = reads-1, 0
+		case e.Reply.Outcome == targets.Throttled && r.backOff(r.requests, refused, &e.Reply):
+		default:
 			failed++
 			time.Sleep(min(e.Reply.RetryAfter, r.patience()))
 		}
@@ -560,31 +547,32 @@ func (r *Runner) mend() {
 }
 
 // each sends count ops, spread over the contenders' sessions, and hands the
-// exchanges over in order. It gives up at the deadline, unless that is zero, and
-// on a target that serves nobody for some batches.
-func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, got func(i int, e *Exchange)) {
+// exchanges over in order. It gives up when ctx ends, and on a target that serves
+// nobody for some batches. Where it is patient, what is refused for a quota is sent
+// again when that has had time to renew; each such exchange is handed over too.
+func (r *Runner) each(ctx context.Context, count int, patient bool, op func(i int) targets.Op, got func(i int, e *Exchange)) {
 	n := len(r.contenders)
-	exchanges := make([]Exchange, min(n, count))
 	unserved := 0
-	for from := 0; from < count && unserved < unservedRounds && (deadline.IsZero() || time.Now().Before(deadline)); from += n {
-		part := exchanges[:min(n, count-from)]
-		_ = r.budget.spend(r.requests, len(part))
-		var group errgroup.Group
-		for j := range part {
-			at := (j + r.shift) % n
-			part[j] = Exchange{Contender: at, Op: op(from + j)}
-			group.Go(func() error { r.exchange(r.contenders[at].session, &part[j]); return nil })
+	for from := 0; from < count && unserved < unservedRounds; from += n {
+		var left []int
+		for i := from; i < min(from+n, count); i++ {
+			left = append(left, i)
 		}
-		_ = group.Wait()
-		served, before := false, r.last
-		for j := range part {
-			part[j].follow(before)
-			r.last = max(r.last, part[j].Return)
-			r.summary.Requests += int64(part[j].Reply.Attempts)
-			served = served || part[j].Reply.Outcome.Served()
-			got(from+j, &part[j])
-			if broken(&part[j]) {
-				r.reopen(&r.contenders[part[j].Contender].session, part[j].Contender)
+		served := false
+		for refused := 1; len(left) > 0; refused++ {
+			if r.spend(ctx, len(left)) != nil {
+				return
+			}
+			var refusal *targets.Reply
+			left, refusal = r.batch(left, op, func(i int, e *Exchange) {
+				served = served || e.Reply.Outcome.Served()
+				got(i, e)
+			})
+			if !patient {
+				break
+			}
+			if refusal != nil && !r.backOff(ctx, refused, refusal) {
+				return
 			}
 		}
 		if unserved++; served {
@@ -592,6 +580,34 @@ func (r *Runner) each(count int, deadline time.Time, op func(i int) targets.Op, 
 		}
 		r.heap.betweenRounds()
 	}
+}
+
+// batch sends these ops at once, each over a session of its own. It gives those that
+// were refused for a quota, and one of the refusals.
+func (r *Runner) batch(which []int, op func(i int) targets.Op, got func(i int, e *Exchange)) (refused []int, refusal *targets.Reply) {
+	exchanges := make([]Exchange, len(which))
+	var group errgroup.Group
+	for j, i := range which {
+		at := (j + r.shift) % len(r.contenders)
+		exchanges[j] = Exchange{Contender: at, Op: op(i)}
+		group.Go(func() error { r.exchange(r.contenders[at].session, &exchanges[j]); return nil })
+	}
+	_ = group.Wait()
+	before := r.last
+	for j, i := range which {
+		e := &exchanges[j]
+		e.follow(before)
+		r.last = max(r.last, e.Return)
+		r.summary.Requests += int64(e.Reply.Attempts)
+		if e.Reply.Outcome == targets.Throttled {
+			refused, refusal = append(refused, i), &e.Reply
+		}
+		got(i, e)
+		if broken(e) {
+			r.reopen(&r.contenders[e.Contender].session, e.Contender)
+		}
+	}
+	return refused, refusal
 }
 
 // lateReads reads the key of every round once more, when it has been left alone
@@ -602,27 +618,37 @@ func (r *Runner) lateReads(ctx context.Context) {
 		return
 	}
 	number := func(i int) int { return i + 1 }
-	var deadline time.Time
-	if r.summary.Interrupted {
-		// What was to end by itself ends sooner.
-		ctx = r.requests
-		deadline = time.Now().Add(afterInterrupt)
+	if ctx.Err() != nil {
 		order := r.doubtfulFirst()
 		number = func(i int) int { return order[i] }
 	}
+	// What was to end by itself ends sooner once it is interrupted.
+	within, cancel := context.WithCancel(r.requests)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if wait(within, afterInterrupt) {
+			cancel()
+		}
+	})()
 	if r.summary.Stopped != nil {
 		r.mend()
 	}
 	answered := r.last
-	r.pause(ctx, "reading every key once more", r.plan.Late-r.since(answered))
-	r.readLate(r.summary.Rounds, number, deadline)
-	r.readUndecided(answered, deadline)
+	if d := r.plan.Late - r.since(answered); d > 0 {
+		left := ctx
+		if ctx.Err() != nil {
+			left = within
+		}
+		r.pause(left, "reading every key once more", d)
+	}
+	r.readLate(within, r.summary.Rounds, number)
+	r.readUndecided(within, answered)
 }
 
 // readLate reads every key of so many rounds.
-func (r *Runner) readLate(rounds int, number func(int) int, deadline time.Time) {
+func (r *Runner) readLate(ctx context.Context, rounds int, number func(int) int) {
 	keys := len(places(r.plan.Race, ""))
-	r.each(rounds*keys, deadline, func(i int) targets.Op {
+	r.each(ctx, rounds*keys, true, func(i int) targets.Op {
 		at := places(r.plan.Race, r.raceKey(number(i/keys)))[i%keys]
 		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
 	}, func(i int, e *Exchange) { r.observer.Late(number(i/keys), e) })
@@ -641,11 +667,11 @@ const (
 // readUndecided reads keys that showed a missing or old state again, at growing
 // distances, each time through another session, until the steering is sure, or
 // the settling time has passed since the last answer and the last reads are made.
-func (r *Runner) readUndecided(answered time.Duration, deadline time.Time) {
+func (r *Runner) readUndecided(ctx context.Context, answered time.Duration) {
 	defer func() { r.shift = 0 }()
 	for gap, last := firstReread, confirmingReads; last > 0 && r.steering != nil; gap *= 2 {
 		rounds := r.steering.Undecided()
-		if len(rounds) == 0 || !deadline.IsZero() && time.Now().After(deadline) {
+		if len(rounds) == 0 || ctx.Err() != nil {
 			return
 		}
 		rounds = rounds[:min(len(rounds), mostUndecided)]
@@ -654,9 +680,9 @@ func (r *Runner) readUndecided(answered time.Duration, deadline time.Time) {
 			last--
 			left = firstReread
 		}
-		r.pause(r.requests, fmt.Sprintf("the keys of %d rounds show a missing or old state: reading them again", len(rounds)), min(gap, left))
+		r.pause(ctx, fmt.Sprintf("the keys of %d rounds show a missing or old state: reading them again", len(rounds)), min(gap, left))
 		r.shift++
-		r.readLate(len(rounds), func(i int) int { return rounds[i] }, deadline)
+		r.readLate(ctx, len(rounds), func(i int) int { return rounds[i] })
 	}
 }
 
@@ -714,7 +740,7 @@ func (r *Runner) clean() error {
 	}
 	left := &Left{}
 	count, place := r.written()
-	r.each(count, time.Time{}, func(i int) targets.Op {
+	r.each(r.requests, count, true, func(i int) targets.Op {
 		at := place(i)
 		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
 	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
@@ -752,7 +778,7 @@ func (r *Runner) written() (count int, place func(i int) Place) {
 // readLeft reads the keys where they could not be listed.
 func (r *Runner) readLeft(left *Left, count int, place func(i int) Place, unlisted error) {
 	seen := 0
-	r.each(count, time.Time{}, func(i int) targets.Op {
+	r.each(r.requests, count, true, func(i int) targets.Op {
 		at := place(i)
 		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
 	}, func(i int, e *Exchange) {

@@ -147,6 +147,7 @@ func (w *Watcher) Start() time.Time { return w.wall }
 // ctx ends. At last it removes the keys that it is done with. journal may be nil.
 func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost, journal Journal, observer WatchObserver) WatchSummary {
 	w.asking, w.journal, w.observer = asking, journal, observer
+	w.listen(observer)
 	w.watched = append(append(w.watched, fresh...), taken...)
 	w.answers = make(chan answer)
 	for i := range w.sessions {
@@ -221,7 +222,7 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 	}
 	do := func(session, contender int, op targets.Op) Exchange {
 		e := Exchange{Contender: contender, Op: op}
-		if w.budget.spend(ctx, 1) != nil {
+		if w.spend(ctx, 1) != nil {
 			e.Reply = targets.Reply{Outcome: targets.NotSent, Code: "interrupted"}
 			return e
 		}
@@ -299,7 +300,8 @@ func (w *Watcher) loop(ctx context.Context) {
 				over = true
 				continue
 			}
-			wait := max(w.queue[0].due-time.Since(w.start), w.budget.delay(1))
+			delay, _ := w.budget.delay(time.Now(), 1)
+			wait := max(w.queue[0].due-time.Since(w.start), delay)
 			if wait <= 0 {
 				select {
 				case a := <-w.answers:
@@ -333,7 +335,7 @@ func (w *Watcher) send() {
 	last := len(w.free) - 1
 	session := w.free[last]
 	w.free = w.free[:last]
-	w.budget.book(1)
+	w.budget.book(time.Now(), 1, 1, 0)
 	if next.op.Kind == targets.Write && next.ghost.Created == nil {
 		w.removal++
 	}
