@@ -65,26 +65,18 @@ func (l *line) spendSpread(ctx context.Context, contenders, each int, stagger ti
 	return nil
 }
 
-// mostRefusals in a row, for a quota, end what is waited for: some three minutes
-// where the longest window has one.
-const mostRefusals = 8
-
-// backOff waits after the n-th refusal in a row for a quota, counted from 1: at
-// first a second, then twice as long each time up to the longest window of the
-// limits, and no less than the target asks for, up to two such windows. It tells
+// backOff waits after the n-th refusal in a row for a quota, counted from 1, and tells
 // whether to ask again.
 func (l *line) backOff(ctx context.Context, n int, r *targets.Reply) bool {
-	if n > mostRefusals {
-		return false
+	longest := time.Duration(0)
+	for _, w := range l.budget {
+		longest = max(longest, w.limit.Per)
 	}
-	longest := time.Minute
-	for i, w := range l.budget {
-		if longest = max(longest, w.limit.Per); i == 0 {
-			longest = w.limit.Per
-		}
+	if longest == 0 {
+		longest = time.Minute // none is known
 	}
-	d := max(min(time.Second<<(n-1), longest), min(r.RetryAfter, 2*longest))
-	return l.pause(ctx, fmt.Sprintf("the target's quota is spent (%d %s)", r.Status, r.Code), d)
+	d, again := targets.BackOff(n, longest, r)
+	return again && l.pause(ctx, targets.QuotaSpent(r), d)
 }
 
 func newLine(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) line {

@@ -277,6 +277,9 @@ func (f *forge) pingOver(ctx context.Context, conn *httpConn) (forgePing, error)
 	if a.status != 200 || json.Unmarshal(a.body, &ping) != nil || ping.Schema != replySchema {
 		return forgePing{}, f.explain(a)
 	}
+	if ping.Storage == Throttled {
+		return forgePing{}, fmt.Errorf("%s: the quota of the installation is spent: its storage refused a read; wait until it is there again, or lower --rate", Redact(f.url.String()))
+	}
 	if ping.Storage != Missing {
 		hint := ""
 		if f.create == inSQL {
