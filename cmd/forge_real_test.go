@@ -29,7 +29,7 @@ func TestThroughTheCompanionApp(t *testing.T) {
 	t.Setenv("CONTEND_FORGE_TOKEN", token)
 	target := "forge+" + url
 	for query, server := range map[string]string{"?create=kvs": "@forge/kvs 1.6.5", "?create=entity": "@forge/kvs 1.6.5",
-		"?create=transact": "@forge/kvs 1.6.5", "?create=sql&cas=sql": "@forge/sql 4.0.8"} {
+		"?create=transact": "@forge/kvs 1.6.5", "?create=sql&cas=sql": "@forge/sql"} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			for _, s := range scenarios.Contests() {

@@ -497,10 +497,15 @@ func (s *forgeSession) list(ctx context.Context, home Guard, prefix, cursor stri
 	}
 	var page struct {
 		Schema string   `json:"schema"`
+		Reply  *Reply   `json:"reply"`
 		Keys   []string `json:"keys"`
 		Cursor string   `json:"cursor"`
 	}
-	if a.status != 200 || json.Unmarshal(a.body, &page) != nil || page.Schema != replySchema {
+	read := json.Unmarshal(a.body, &page) == nil && page.Schema == replySchema
+	if read && page.Reply != nil {
+		return nil, "", unlisted(*page.Reply)
+	}
+	if a.status != 200 || !read {
 		if r := s.reply(Op{}, a); r.Outcome == Throttled {
 			return nil, "", throttled{r.RetryAfter, s.target.explain(a)}
 		}

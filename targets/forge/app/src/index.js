@@ -5,7 +5,7 @@ import { now } from './clock.js';
 import { kvsStore, listKvs } from './kvs.js';
 import { Refused, parse } from './request.js';
 import { listSql, sqlStore } from './sql.js';
-import { perform } from './storage.js';
+import { listed, perform } from './storage.js';
 
 // Read and found missing by a ping, so that the way to the storage is warm.
 const PING_KEY = 'contend-ping';
@@ -28,7 +28,11 @@ export async function run(request) {
   }
   const first = cold;
   cold = false;
-  if (asked.list) return answer(200, await (asked.list.home === 'sql' ? listSql : listKvs)(asked.list));
+  if (asked.list) {
+    const [store, list] = asked.list.home === 'sql' ? [sqlStore, listSql] : [kvsStore('kvs'), listKvs];
+    const result = await listed(store, () => list(asked.list));
+    return answer(result.reply?.outcome === 'invalid' ? 400 : 200, result);
+  }
   const inSql = asked.create === 'sql' && asked.op?.kind !== 'raw';
   const store = inSql ? sqlStore : kvsStore(asked.create);
   const reply = await perform(store, asked.op ?? { kind: 'read', key: PING_KEY });

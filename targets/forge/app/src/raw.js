@@ -13,6 +13,9 @@ const CALLS = {
   '/api/v1/get': { members: ['key', 'options'], ask: async ({ key, options }) => item(key, options, await kvs.get(key, options)) },
   '/api/v1/set': { members: ITEM, ask: ({ key, value, options }) => kvs.set(key, value, options) },
   '/api/v1/delete': { members: ['key'], ask: ({ key }) => kvs.delete(key) },
+  '/api/v1/secret/get': { members: ['key', 'options'], ask: async ({ key, options }) => item(key, options, await kvs.getSecret(key, options)) },
+  '/api/v1/secret/set': { members: ITEM, ask: ({ key, value, options }) => kvs.setSecret(key, value, options) },
+  '/api/v1/secret/delete': { members: ['key'], ask: ({ key }) => kvs.deleteSecret(key) },
   '/api/v1/entity/get': {
     members: ['key', 'entityName', 'options'],
     ask: async ({ entityName, key, options }) => item(key, options, await kvs.entity(entityName).get(key, options)),
@@ -23,11 +26,12 @@ const CALLS = {
   '/api/v1/batch/delete': { items: ['key', 'entityName'], ask: (items) => kvs.batchDelete(items) },
   '/api/v1/batch/get': { items: ['key', 'entityName', 'options'], ask: (items) => kvs.batchGet(items) },
   '/api/v1/transaction': { members: PARTS, items: [...ENTITY_ITEM, 'conditions'], ask: transact },
-  '/api/v1/query': { members: ['limit', 'after', 'where'], ask: query },
-  '/api/v1/entity/query': { members: ['entityName', 'indexName', 'partition', 'range', 'sort', 'cursor', 'limit'], ask: queryEntity },
+  '/api/v1/query': { members: ['limit', 'after', 'where', 'options'], ask: query },
+  '/api/v1/entity/query': { members: ['entityName', 'indexName', 'partition', 'range', 'filters', 'sort', 'cursor', 'limit', 'options'], ask: queryEntity },
 };
 
-const READS = ['/api/v1/get', '/api/v1/entity/get'];
+const READS = ['/api/v1/get', '/api/v1/secret/get', '/api/v1/entity/get'];
+const QUERIES = ['/api/v1/query', '/api/v1/entity/query'];
 
 // refuseRaw gives the reply to a call that is not made, if it is such a one.
 export function refuseRaw({ raw: { path, body }, prefix }) {
@@ -44,7 +48,8 @@ export async function askRaw({ raw: { path, body }, prefix }) {
 
 function unexpressed(call, path, body, prefix) {
   const items = itemsOf(call, body);
-  const odd = Array.isArray(body) === Boolean(call.members) || (call.items && items.some((i) => typeof i !== 'object' || i === null));
+  const parts = call.items && call.members ? PARTS.map((part) => body[part] ?? []) : [];
+  const odd = Array.isArray(body) === Boolean(call.members) || !parts.every(Array.isArray) || !items.every(isObject);
   if (odd) return `@forge/kvs cannot send such a body to ${path}`;
   for (const [objects, members] of [[Array.isArray(body) ? [] : [body], call.members], [items, call.items]]) {
     const other = objects.flatMap(Object.keys).find((name) => members && !members.includes(name));
@@ -52,21 +57,30 @@ function unexpressed(call, path, body, prefix) {
   }
   const keys = [...items, body].map((i) => i.key).filter((key) => key !== undefined);
   if (keys.some((key) => typeof key !== 'string' || !key.startsWith(prefix))) return `the app touches no key that does not begin with ${prefix}`;
-  if (items.some(({ conditions }) => conditions && !isFilter(conditions))) return '@forge/kvs refuses such conditions itself, and sends nothing';
-  if (body.where && body.where.length !== 1) return '@forge/kvs sends one condition of a query';
+  const filters = [...items.map(({ conditions }) => conditions), body.filters];
+  if (filters.some((filter) => filter !== undefined && !isFilter(filter))) return '@forge/kvs refuses such conditions itself, and sends nothing';
+  const { where, options } = body;
+  if (where !== undefined && !(Array.isArray(where) && where.length === 1 && isObject(where[0]))) return '@forge/kvs sends one condition of a query';
+  if (QUERIES.includes(path) && options !== undefined && !(isObject(options) && Object.keys(options).every((name) => name === 'metadataFields'))) {
+    return '@forge/kvs has no options of a query but metadataFields';
+  }
   return undefined;
 }
 
 // itemsOf gives the single records that a call names in lists.
 function itemsOf(call, body) {
   if (Array.isArray(body)) return body;
-  return call.items ? PARTS.flatMap((part) => body[part] ?? []) : [];
+  return call.items && call.members ? PARTS.flatMap((part) => body[part] ?? []) : [];
+}
+
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 // isFilter tells whether a Filter can be made of conditions: one list, with members.
 function isFilter(conditions) {
-  const [[operator, list] = [], ...more] = Object.entries(conditions);
-  return more.length === 0 && ['and', 'or'].includes(operator) && list.length > 0;
+  const [[operator, list] = [], ...more] = isObject(conditions) ? Object.entries(conditions) : [];
+  return more.length === 0 && ['and', 'or'].includes(operator) && Array.isArray(list) && list.length > 0 && list.every(isObject);
 }
 
 function filterOf(conditions) {
@@ -90,14 +104,15 @@ async function transact(body) {
   await transaction.execute();
 }
 
-async function query({ limit, after, where }, prefix) {
-  let asked = kvs.query();
+async function query({ limit, after, where, options }, prefix) {
+  let asked = kvs.query(options);
   for (const { property, ...condition } of where ?? []) asked = asked.where(property, condition);
   return page(limited(asked, limit, after), prefix);
 }
 
-async function queryEntity({ entityName, indexName, partition, range, sort, cursor, limit }, prefix) {
-  let asked = kvs.entity(entityName).query().index(indexName, { partition });
+async function queryEntity({ entityName, indexName, partition, range, filters, sort, cursor, limit, options }, prefix) {
+  let asked = kvs.entity(entityName).query(options).index(indexName, { partition });
+  if (filters) asked = asked.filters(filterOf(filters));
   if (range) asked = asked.where(range);
   if (sort) asked = asked.sort(sort);
   return page(limited(asked, limit, cursor), prefix);

@@ -50,7 +50,7 @@ const GREATEST_INT = 2 ** 31 - 1;
 let table;
 
 export const sqlStore = {
-  package: '@forge/sql 4.0.8', // which package.json pins: the package does not tell
+  package: '@forge/sql', // which does not tell its version
   answers: ANSWERS,
   codeOf,
   refuse(op) {
@@ -80,7 +80,6 @@ export const sqlStore = {
 // listSql gives a page of keys that begin with a prefix, and a cursor, the last key,
 // where there may be more.
 export async function listSql({ prefix, cursor = '' }) {
-  await sqlStore.ready();
   const { rows } = await execute(LIST, cursor, prefix);
   const keys = rows.map((row) => row.k);
   return { keys, cursor: keys.length === PAGE ? keys.at(-1) : undefined };

@@ -25,6 +25,17 @@ export async function perform(store, op) {
   return { ...reply, attempts: 1, server: { began_ms: began, ended_ms: Math.max(began, now()) } };
 }
 
+// listed gives a page of keys, or the reply that there was in its place, and what it means.
+export async function listed(store, list) {
+  try {
+    await store.ready();
+    return await list();
+  } catch (thrown) {
+    const reply = failed(store, thrown ?? {});
+    return { error: `the storage does not list its keys: ${reply.code} ${reply.message}`, reply };
+  }
+}
+
 // The outcome of a sequence is that of its last op.
 async function performSequence(store, { notBefore, ops }) {
   await until(notBefore);
