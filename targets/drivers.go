@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"contend/targets/secret"
 )
 
 // Driver is one kind of target: what `contend targets` shows, and how a URL
@@ -148,7 +150,7 @@ func (d Driver) param(u *url.URL, name string) string {
 	panic("targets: " + d.Name + " has no parameter " + name)
 }
 
-const masked = "xxxxx"
+const masked = secret.Masked
 
 // Masked tells whether Redact has taken something out of the URL.
 func Masked(url string) bool { return strings.Contains(url, masked) }
@@ -214,10 +216,7 @@ func redactError(err error, u *url.URL) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	for _, secret := range secrets(u) {
-		text = strings.ReplaceAll(text, secret, masked)
-	}
+	text := secret.Mask(err.Error(), secrets(u)...)
 	if text == err.Error() {
 		return err
 	}
@@ -227,11 +226,11 @@ func redactError(err error, u *url.URL) error {
 func secrets(u *url.URL) []string {
 	var all []string
 	if password, ok := u.User.Password(); ok && password != "" {
-		all = append(all, password, url.QueryEscape(password), url.PathEscape(password))
+		all = append(all, password)
 	}
 	for name, values := range u.Query() {
 		if v := values[0]; isSecret(name) && v != "" {
-			all = append(all, v, url.QueryEscape(v))
+			all = append(all, v)
 		}
 	}
 	if name := u.User.Username(); name != "" && strings.HasPrefix(u.Scheme, "redis") && len(all) == 0 {

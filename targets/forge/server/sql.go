@@ -19,6 +19,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"contend/targets/forge/emulator"
+	"contend/targets/secret"
 )
 
 // statementTimeout is the platform's for a statement.
@@ -35,8 +36,8 @@ const (
 // Database executes statements as Forge SQL does: one a call, each on a
 // connection of its own, so that no transaction or setting outlives the call.
 type Database struct {
-	pool   *sql.DB
-	secret string
+	pool     *sql.DB
+	password string
 }
 
 // schemes of a database, with the port where the URL has none.
@@ -61,7 +62,7 @@ func OpenDatabase(text string) (*Database, error) {
 	c.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
-		return nil, errors.New(masked(err.Error(), c.Passwd))
+		return nil, errors.New(secret.Mask(err.Error(), c.Passwd))
 	}
 	pool := sql.OpenDB(connector)
 	pool.SetMaxIdleConns(-1)
@@ -70,13 +71,6 @@ func OpenDatabase(text string) (*Database, error) {
 
 // Close closes the connections.
 func (d *Database) Close() error { return d.pool.Close() }
-
-func masked(text, secret string) string {
-	if secret == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, secret, "xxxxx")
-}
 
 // sqlError is the body of a refusal. The platform's status is not known.
 type sqlError struct {
@@ -246,9 +240,9 @@ func (d *Database) refusal(err error) sqlError {
 		if strings.HasPrefix(err.Error(), "sql: expected ") {
 			return sqlError{Code: codeInvalid, Message: err.Error()}
 		}
-		return sqlError{Code: codeUnknown, Message: masked(err.Error(), d.secret)}
+		return sqlError{Code: codeUnknown, Message: secret.Mask(err.Error(), d.password)}
 	}
-	e := sqlError{Code: codeExecution, Message: masked(refused.Message, d.secret),
+	e := sqlError{Code: codeExecution, Message: secret.Mask(refused.Message, d.password),
 		Debug: &sqlDebug{refused.Number, strings.Trim(string(refused.SQLState[:]), "\x00")}}
 	switch refused.Number {
 	case 1064, 1065, 1149: // syntax, empty query

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+
 	"contend/targets/targettest"
 )
 
@@ -158,7 +160,10 @@ func TestSQLPasswordIsNotShown(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "127.0.0.1:1") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
-	if got := (&Database{secret: "hunter2"}).refusal(fmt.Errorf("no hunter2")); got.Message != "no xxxxx" {
+	if got := (&Database{password: "p"}).refusal(&mysql.MySQLError{Number: 1062, Message: "Duplicate entry 'p' for key 'PRIMARY'"}); got.Message != "Duplicate entry 'xxxxx' for key 'PRIMARY'" {
+		t.Errorf("got %+v", got)
+	}
+	if got := (&Database{password: "hunter2"}).refusal(fmt.Errorf("no hunter2")); got.Message != "no xxxxx" {
 		t.Errorf("got %q", got.Message)
 	}
 }
