@@ -64,7 +64,7 @@ func TestStartAgainstASpentQuota(t *testing.T) {
 	target := strings.Replace(url, "http://", "forge+rest+http://", 1)
 	for _, command := range []string{"fail-if-exists", "probe"} {
 		code, _, stderr := contend(t, command, "-t", target)
-		if code != 4 || !strings.Contains(stderr, "its quota is spent already (429 RATE_LIMIT_EXCEEDED") || !strings.Contains(stderr, "wait a minute") {
+		if code != 4 || !strings.Contains(stderr, "the quota of the installation is spent (status 429 RATE_LIMIT_EXCEEDED") || !strings.Contains(stderr, "wait until it is there again") {
 			t.Errorf("%s: exit %d: %s", command, code, stderr)
 		}
 	}

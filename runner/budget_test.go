@@ -123,6 +123,18 @@ func newQuota(n float64, per time.Duration) *quota {
 	return q
 }
 
+// List shows what is held, and is not counted.
+func (q *quota) List(_ context.Context, prefix string) (deletes []targets.Op, requests int, err error) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	for key := range q.held {
+		if strings.HasPrefix(key, prefix) {
+			deletes = append(deletes, targets.Op{Kind: targets.Delete, Key: key})
+		}
+	}
+	return deletes, 0, nil
+}
+
 // waits is an observer that is told of waits.
 type waits struct {
 	history

@@ -174,13 +174,13 @@ type Removal struct {
 const removalSessions = 8
 
 // Remove sends the deletes that a listing of the prefix gave, and lists it again to
-// see what came of them. Nothing is sent when ctx has ended.
-func Remove(ctx context.Context, target targets.Target, prefix string, deletes []targets.Op, timeout time.Duration, limits []targets.Limit) (Removal, error) {
+// see what came of them; told, unless it is nil, is told of waits. Nothing is sent when ctx has ended.
+func Remove(ctx context.Context, target targets.Target, prefix string, deletes []targets.Op, timeout time.Duration, limits []targets.Limit, told Waiter) (Removal, error) {
 	if len(deletes) == 0 {
 		return Removal{}, nil
 	}
 	l := newLine(ctx, target, timeout, limits)
-	l.requests = ctx
+	l.requests, l.told = ctx, told
 	sessions := make([]targets.Session, min(removalSessions, len(deletes)))
 	if err := l.prepare(ctx, targets.Needs{Sessions: 1}); err != nil {
 		return Removal{}, err
