@@ -192,14 +192,6 @@ func registerOutputs(fs *pflag.FlagSet, outputs *[]string, quiet, noColour *bool
 	fs.BoolVar(noColour, "no-color", false, "no colour; also NO_COLOR, TERM=dumb, and off a terminal")
 }
 
-// outputsOf reads -o and -q together.
-func outputsOf(values []string, quiet bool) ([]report.Output, error) {
-	if quiet {
-		values = append([]string{"quiet"}, values...)
-	}
-	return report.ParseOutputs(values)
-}
-
 var prefixPattern = regexp.MustCompile(`^[a-zA-Z0-9:._#{}-]{1,100}$`)
 
 func checkPrefix(prefix string) error {

@@ -29,7 +29,7 @@ replies in it alone; what the run itself concluded is not looked at. A record th
 
 ` + exitHelp,
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, named{"the record that is judged", args[0], reads})
 			if err != nil {
 				return err
 			}

@@ -64,15 +64,11 @@ type night struct {
 }
 
 func (n *night) run(ctx context.Context, command string) error {
-	var err error
-	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet); err != nil {
-		return err
-	}
-	if err := apart(n.flags.store, n.outputs, ""); err != nil {
-		return err
-	}
 	runs, err := readSuite(n.file)
 	if err != nil {
+		return err
+	}
+	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet, append(suiteFiles(n.file, runs), storeOf(n.flags.store))...); err != nil {
 		return err
 	}
 	if n.flags.dryRun {

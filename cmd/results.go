@@ -138,7 +138,7 @@ func newResultsList(c console, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "one line a run, the newest last", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func newResultsShow(c console, file *string) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func newResultsGhosts(c console, file *string) *cobra.Command {
 The expiry is by the clock of the machine that ran contend. A key blocked for at least "last blocked" after it, and for at most
 "first free".`,
 		RunE: func(*cobra.Command, []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -432,7 +432,7 @@ Nothing is sent to any target.`,
 				return errors.New("prune: needs --keep AGE, such as --keep 400d; --dry-run tells what would be removed")
 			}
 			before := time.Now().Add(-keep)
-			return withStore(*file, store.Open, func(s *store.Store) error {
+			return withStore(*file, store.OpenToChange, func(s *store.Store) error {
 				p, err := s.Prune(before, dryRun)
 				what := fmt.Sprintf("%s, %s and %s of before %s", count(p.Runs, "run"), count(p.Ghosts, "ghost"), count(p.Probes, "probe"),
 					before.UTC().Format("2006-01-02 15:04 UTC"))

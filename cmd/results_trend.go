@@ -28,7 +28,7 @@ Exit status:
   2    the command line or the store is wrong
   5    with --fail-on-alarm: an alarm on the latest night`,
 		RunE: func(*cobra.Command, []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}

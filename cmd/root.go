@@ -53,12 +53,35 @@ func (e *cannotRun) Unwrap() error { return e.cause }
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+	runs     *inFlight
+}
+
+// tell writes a line on standard error.
+func (c console) tell(format string, a ...any) {
+	fmt.Fprintf(c.err, "contend: %s\n", report.OneLine(fmt.Sprintf(format, a...)))
 }
 
 // Run runs one command line and gives its exit code. When ctx ends, a run stops
-// releasing, settles and reports.
+// releasing, settles and reports; see also [WithHalt].
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot(console{stdin, stdout, stderr})
+	c := console{stdin, stdout, stderr, &inFlight{}}
+	halt := halted(ctx)
+	if halt == nil {
+		return run(ctx, c, args)
+	}
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, c, args) }()
+	select {
+	case s := <-status:
+		return s
+	case <-halt:
+		c.giveUp()
+		return exitInterrupted
+	}
+}
+
+func run(ctx context.Context, c console, args []string) int {
+	root := newRoot(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var status exitStatus
@@ -69,13 +92,14 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &failed):
-		fmt.Fprintf(stderr, "contend: %v\n", err)
+		c.tell("%v", err)
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}
 		return exitCannotRun
 	default:
-		fmt.Fprintf(stderr, "contend: %v\n", err)
+		// Several faults of a command line are a line each.
+		fmt.Fprintf(c.err, "contend: %s\n", report.Lines(err.Error()))
 		return exitUsage
 	}
 }

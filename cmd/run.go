@@ -185,14 +185,15 @@ func readSuite(file string) ([]planned, error) {
 
 // runSuite runs a suite file and reports.
 func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, command string) error {
-	outputs, err := outputsOf(flags.outputs, flags.quiet)
+	runs, err := readSuite(file)
 	if err != nil {
 		return err
 	}
-	if err := apart(flags.store, outputs, ""); err != nil {
-		return err
+	files := suiteFiles(file, runs)
+	if flags.store != "" {
+		files = append(files, storeOf(flags.store))
 	}
-	runs, err := readSuite(file)
+	outputs, err := outputsOf(flags.outputs, flags.quiet, files...)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func runAll(ctx context.Context, c console, runs []planned, s report.Suite, outp
 // startSeveral makes a run for each number of contenders.
 func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag.FlagSet) error {
 	name := l.scenario.Info().Name
-	outputs, err := outputsOf(l.outputs, l.quiet)
+	outputs, err := outputsOf(l.outputs, l.quiet, l.kept())
 	if err != nil {
 		return err
 	}
@@ -318,7 +319,7 @@ func (p planned) run(ctx context.Context, c console, with equipment) report.Suit
 	}
 	if with.kept != nil {
 		if err := with.kept.SaveResult(r); err != nil {
-			fmt.Fprintf(c.err, "contend: the result of %s could not be kept: %v\n", p.name, err)
+			c.tell("the result of %s could not be kept: %v", p.name, err)
 			out.Exit = worst([]int{out.Exit, exitCannotRun})
 		}
 	}
@@ -364,7 +365,7 @@ func concludeSuite(ctx context.Context, c console, s *report.Suite, outputs []re
 		return &cannotRun{err}
 	}
 	if err != nil {
-		fmt.Fprintf(c.err, "contend: %v\n", err)
+		c.tell("%v", err)
 	}
 	if s.Exit == exitHeld {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -84,11 +83,8 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 // start checks the rest of the command line, runs and reports.
 func start(ctx context.Context, c console, l launch, command string) error {
 	flags := l.common()
-	outputs, err := outputsOf(flags.outputs, flags.quiet)
+	outputs, err := outputsOf(flags.outputs, flags.quiet, append(inputs(l), flags.kept(), named{"--record", flags.record, writes})...)
 	if err != nil {
-		return err
-	}
-	if err := apart(flags.store, outputs, flags.record); err != nil {
 		return err
 	}
 	// A store that is there may have what is to be gone on with; a new one is made when
@@ -106,7 +102,7 @@ func start(ctx context.Context, c console, l launch, command string) error {
 		return err
 	}
 	defer l.close()
-	record, err := openRecord(flags.record, outputs)
+	record, err := openRecord(flags.record)
 	if err != nil {
 		return err
 	}
@@ -147,7 +143,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 			return nil, err
 		}
 		if !flags.dryRun && !flags.quiet && (create || exists(file)) {
-			fmt.Fprintf(c.err, "contend: results are kept in %s\n", file)
+			c.tell("results are kept in %s", file)
 		}
 	}
 	if file == "" || !create && !exists(file) {
@@ -156,7 +152,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 	kept, err := store.Open(file)
 	if err != nil && flags.storeByDefault && !flags.storeGiven && isVolatile(flags.target) {
 		// Its keys die with the process: nothing need be gone on with.
-		fmt.Fprintf(c.err, "contend: the result is not kept: %v\n", err)
+		c.tell("the result is not kept: %v", err)
 		return nil, nil
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
@@ -165,25 +161,10 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 	return kept, err
 }
 
-// apart refuses to write anything else into the file of the store.
-func apart(file string, outputs []report.Output, record string) error {
-	if file == "" {
-		return nil
-	}
-	if record != "" && filepath.Clean(record) == filepath.Clean(file) {
-		return fmt.Errorf("--record %q: is the file of --store; name another", record)
-	}
-	for _, o := range outputs {
-		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(file) {
-			return fmt.Errorf("--output %s=%q: is the file of --store; name another", o.Format, o.File)
-		}
-	}
-	return nil
-}
-
+// exists tells whether there is a store; an empty file is one to be.
 func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
 }
 
 // conclude gives the exit status; a report that could not be written is told, and
@@ -194,7 +175,7 @@ func conclude(c console, r report.Result, writing error) error {
 		return status
 	}
 	if status == exitStatus(exitViolated) {
-		fmt.Fprintf(c.err, "contend: %v\n", writing)
+		c.tell("%v", writing)
 		return status
 	}
 	return &cannotRun{writing}
@@ -278,18 +259,13 @@ type recordFile struct {
 
 // openRecord opens the file of --record; an empty name gives one that takes
 // nothing.
-func openRecord(name string, outputs []report.Output) (*recordFile, error) {
+func openRecord(name string) (*recordFile, error) {
 	f := &recordFile{name: name}
 	if name == "" {
 		return f, nil
 	}
 	if name == "-" {
 		return nil, errors.New(`--record "-": the report goes to standard output; name a file`)
-	}
-	for _, o := range outputs {
-		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(name) {
-			return nil, fmt.Errorf("--record %q: the %s output goes to the same file", name, o.Format)
-		}
 	}
 	_, statErr := os.Stat(name)
 	f.made = os.IsNotExist(statErr)

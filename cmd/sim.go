@@ -139,7 +139,7 @@ func (f *simFlags) serve(ctx context.Context, c console) error {
 	}
 	address := listener.Addr().String()
 	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().Unmap().IsLoopback() {
-		fmt.Fprintf(c.err, "contend: warning: %s is not a loopback address; whoever reaches it can read and write the keys\n", address)
+		c.tell("warning: %s is not a loopback address; whoever reaches it can read and write the keys", address)
 	}
 	fmt.Fprintf(c.out, "listening on http://%s\n", address)
 	if err := server.Serve(ctx, listener, server.New(store, options)); err != nil {

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"contend/scenarios"
 )
@@ -239,38 +237,6 @@ func (r Result) document() document {
 	}
 	d.blocks = append(d.blocks, block{text: r.notes()})
 	return d.printable()
-}
-
-// printable makes every text of the document fit to be shown: what came from a
-// store, a label or somebody's record may hold anything.
-func (d document) printable() document {
-	out := document{status: d.status, title: printable(d.title)}
-	for _, line := range d.lead {
-		out.lead = append(out.lead, printable(line))
-	}
-	for _, b := range d.blocks {
-		b.heading, b.table, b.plain = printable(b.heading), escaped(b.table, printable), printable(b.plain)
-		b.text = slices.Clone(b.text)
-		for i := range b.text {
-			b.text[i] = printable(b.text[i])
-		}
-		out.blocks = append(out.blocks, b)
-	}
-	return out
-}
-
-// printable writes control characters, and those that turn the direction of
-// text, as Go does in a string; broken UTF-8 becomes U+FFFD.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		if r == '\n' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }
 
 func (r Result) runLine() string {

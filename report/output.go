@@ -45,11 +45,6 @@ func ParseOutputs(values []string) ([]Output, error) {
 		} else if err := writable(file); err != nil {
 			return nil, &OutputError{fmt.Sprintf("--output %q: %v", value, err)}
 		}
-		for _, o := range outputs {
-			if file != "" && o.File == file {
-				return nil, &OutputError{fmt.Sprintf("--output %q: two formats cannot go to one file", value)}
-			}
-		}
 		outputs = append(outputs, Output{format, file})
 	}
 	if standard == "" {
@@ -121,8 +116,12 @@ func (o Output) render(w io.Writer, r Printable, screen Screen) error {
 	case "csv":
 		return r.writeCSV(w)
 	case "quiet":
-		_, err := fmt.Fprintln(w, printable(strings.Join(r.lines(), "\n")))
-		return err
+		for _, line := range r.lines() {
+			if _, err := fmt.Fprintln(w, OneLine(line)); err != nil {
+				return err
+			}
+		}
+		return nil
 	default:
 		return writeTerminal(w, r, screen)
 	}

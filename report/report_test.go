@@ -255,7 +255,6 @@ func TestParseOutputs(t *testing.T) {
 		{[]string{"json", "csv"}, nil, "both go to standard output"},
 		{[]string{"json=" + dir}, nil, "is a folder"},
 		{[]string{"json=" + dir + "/none/x"}, nil, "there is no folder"},
-		{[]string{"json=" + dir + "/a", "csv=" + dir + "/a"}, nil, "two formats cannot go to one file"},
 	} {
 		got, err := ParseOutputs(c.values)
 		if c.fault != "" {

@@ -63,9 +63,9 @@ type Outstanding struct {
 // Line is the run in one line.
 func (r SuiteRun) Line() string {
 	if r.Result == nil {
-		return fmt.Sprintf("%s: could not run: %s", r.Name, r.Error)
+		return OneLine(fmt.Sprintf("%s: could not run: %s", r.Name, r.Error))
 	}
-	return printable(r.Name + ": " + r.Result.VerdictLine())
+	return OneLine(r.Name + ": " + r.Result.VerdictLine())
 }
 
 // verdict is a cell of the summary.
@@ -170,7 +170,7 @@ func (s Suite) documents() []document {
 	for _, r := range s.Runs {
 		if r.Result != nil && r.Exit != 0 {
 			d := r.Result.document()
-			d.title = printable(r.Name) + ": " + d.title
+			d.title = OneLine(r.Name) + ": " + d.title
 			all = append(all, d)
 		}
 	}

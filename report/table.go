@@ -183,9 +183,11 @@ func machineRow(columns []Column, row []any) []string {
 		case time.Duration:
 			cell = strconv.FormatInt(int64(v), 10)
 		case map[string]string:
-			cell = pairs(v, ";")
-		default:
+			cell = csvLabels(v)
+		case bool, int, int64, float64:
 			cell = fmt.Sprint(v)
+		default:
+			cell = csvText(fmt.Sprint(v))
 		}
 		cells = append(cells, cell)
 	}
