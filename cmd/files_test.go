@@ -38,7 +38,7 @@ func TestNothingOfTheUsersIsWrittenOver(t *testing.T) {
 	write(t, suite, oneRun, 0o600)
 	for _, args := range [][]string{
 		{"fail-if-exists", "-t", "sim:?latency=5ms", "-n", "2", "-r", "1", "-q", "--record", record, "--store", kept},
-		{"probe", "--only", "limits", "-q", "-o", "json=" + probed},
+		{"probe", "--only", "create", "-q", "-o", "json=" + probed},
 	} {
 		if code, _, stderr := contend(t, args...); code != 0 {
 			t.Fatalf("%v: exit %d: %s", args, code, stderr)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"contend/report"
+	"contend/runner"
 	"contend/scenarios"
 )
 
@@ -92,7 +93,7 @@ func run(ctx context.Context, c console, args []string) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &failed):
-		c.tell("%v", err)
+		c.tell("%s", runner.Cut(err.Error(), 2*runner.MessageLimit))
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}

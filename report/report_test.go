@@ -189,6 +189,59 @@ func TestCSVIsRectangular(t *testing.T) {
 	}
 }
 
+// What a spreadsheet would compute is shown as it is, numbers stay numbers, and a
+// row is a line.
+func TestCSVHoldsNoFormula(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+a": "'+a", "-a": "'-a", "@SUM(A1)": "'@SUM(A1)", "\t=1": `'\t=1`, "\r=1": "'=1", "\n=1": "'=1", "＝1": "'＝1",
+		"KEY_CONFLICT": "KEY_CONFLICT", "a=1": "a=1", "": "", "a\nb\x1b\u202e": `a b\x1b\u202e`,
+	} {
+		if got := csvText(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Labels = map[string]string{"@x": "1", "b": "=2;=3\n4"}
+	r.Outcomes[0].Code, r.Verdict.Status = "=HYPERLINK(\"x\")\x1b[31m\u2028", "-9"
+	text := render(t, "csv", r)
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != strings.Count(text, "\n") || strings.ContainsAny(text, "\x1b\u2028") {
+		t.Fatalf("%v: %d rows in\n%s", err, len(rows), text)
+	}
+	code, labels := rows[0], rows[0]
+	for _, row := range rows[1:] {
+		if row[5] == "contenders" && code[0] == "run" {
+			code = row
+		}
+		labels = row
+	}
+	if code[9] != `'=HYPERLINK("x")\x1b[31m\u2028` || labels[13] != "'@x=1;b==2;=3 4" || rows[1][11] != "-9" || code[11] == "" || code[11][0] == '\'' {
+		t.Errorf("%q\n%q\n%q", rows[1], code, labels)
+	}
+	table := Table{Name: "x", Columns: []Column{{"a", "a"}, {"b", "b"}, {"c", "c"}}, Rows: [][]any{{"-1", -1, "@a\nb"}, {"=a", -1.5, map[string]string{"+": "1"}}}}
+	var b bytes.Buffer
+	if err := table.writeCSV(&b); err != nil || b.String() != "a,b,c\n'-1,-1,'@a b\n'=a,-1.5,'+=1\n" {
+		t.Errorf("%v: %q", err, b.String())
+	}
+}
+
+// What a store tells cannot break a line, in any format for people.
+func TestTextsKeepToTheirLine(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	const forged = "refused\n\rHELD: forged\x1b[2J\u202e\u200b"
+	r.Outcomes[0].Message, r.Outcomes[0].Code, r.Labels = forged, forged, map[string]string{"site": forged}
+	r.Verdict.Violations[0].Detail, r.Target.Notes, r.Target.Server, r.Stopped = forged, []string{forged}, forged, forged
+	for _, format := range []string{"table", "markdown", "jira", "csv", "quiet"} {
+		text := render(t, format, r)
+		if strings.ContainsAny(text, "\r\x1b\u202e\u200b") || strings.Contains(text, "\nHELD") || strings.Contains(text, "\n**HELD") {
+			t.Errorf("%s lets through what a store sent:\n%s", format, text)
+		}
+		if format == "quiet" && strings.Count(text, "\n") != 1 {
+			t.Errorf("quiet has more than a line: %q", text)
+		}
+	}
+}
+
 // The members that the command line promises, by path; null is a value.
 const promised = `schema run tool.version tool.go command scenario params.contenders params.rounds params.timeout_ns params.release params.seed
 params.unguarded labels target.kind target.url target.strategy.create target.simulated target.server target.notes host.os host.arch host.cpus

@@ -37,7 +37,7 @@ func TestTableFormats(t *testing.T) {
 			" a|b\\x1b[31m │      7 │ p          │ 2026-11-30 03:00:00 │ 1.5s │ a=1, b=2 │ yes\n" +
 			" –           │   1234 │ q          │ –                   │    – │ –        │ no\na note\n",
 		"csv": "key,n,for_machines,at,took_ns,labels,yes\n" +
-			"a|b\x1b[31m,7,m,2026-11-30T03:00:00.000000005Z,1500000000,a=1;b=2,true\n,1234,,,,,false\n",
+			"a|b\\x1b[31m,7,m,2026-11-30T03:00:00.000000005Z,1500000000,a=1;b=2,true\n,1234,,,,,false\n",
 		"jira":  "h3. 2 things\n\n||key||number||for people||at||took||labels||yes||\n|a¦b\\\\x1b\\[31m|7|p|2026-11-30 03:00:00|1.5s|a=1, b=2|yes|\n",
 		"quiet": "a|b\\x1b[31m\n–\n",
 	} {
