@@ -30,16 +30,7 @@ func newResults(c console) *cobra.Command {
 		Use: "results", Short: "stored runs, ghosts and trends: list, show, ghosts, trend, export, prune", GroupID: "other", Args: cobra.ArbitraryArgs,
 		Long: `results shows and tends what runs have stored with --store. Reading needs no permission to write, and goes on
 while others write.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				var names []string
-				for _, sub := range cmd.Commands() {
-					names = append(names, sub.Name())
-				}
-				return fmt.Errorf("results: unknown command %q; there are %s", args[0], strings.Join(names, ", "))
-			}
-			return cmd.Help()
-		},
+		RunE: group,
 	}
 	cmd.PersistentFlags().StringVar(&file, "store", "", "the `FILE` that runs were stored in (default: the user's own)")
 	cmd.AddCommand(newResultsList(c, &file), newResultsShow(c, &file), newResultsGhosts(c, &file), newResultsTrend(c, &file), newResultsExport(c, &file), newResultsPrune(c, &file))
@@ -136,7 +127,7 @@ func newResultsList(c console, file *string) *cobra.Command {
 	var outputs []string
 	var quiet, noColour bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "one line a run, the newest last", Args: cobra.NoArgs,
+		Use: "list", Short: "one line a run, the newest last", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
@@ -271,7 +262,7 @@ func newResultsGhosts(c console, file *string) *cobra.Command {
 	var outputs []string
 	var quiet, noColour bool
 	cmd := &cobra.Command{
-		Use: "ghosts", Short: "one line a key with a time to live, and what is known of it", Args: cobra.NoArgs,
+		Use: "ghosts", Short: "one line a key with a time to live, and what is known of it", Args: noArguments,
 		Long: `ghosts lists the keys of ttl-ghost with what is known of each:
   pending    not created yet, or not expired yet
   blocked    expired, and refuses create-if-absent as far as is known
@@ -313,7 +304,7 @@ func newResultsExport(c console, file *string) *cobra.Command {
 	var format string
 	var ghosts bool
 	cmd := &cobra.Command{
-		Use: "export", Short: "all that is stored, as JSON lines or CSV", Args: cobra.NoArgs,
+		Use: "export", Short: "all that is stored, as JSON lines or CSV", Args: noArguments,
 		Long: `export writes the store to standard output, the oldest run first and one thing in memory at a time.
 As JSON lines a header is followed by {"run": …}, the whole result, and after each run by {"ghost": …, "probes": […]} for each of
 its keys, with every request and reply. As CSV it is a line a run, or with --ghosts a line a key.`,
@@ -423,7 +414,7 @@ func newResultsPrune(c console, file *string) *cobra.Command {
 	var keep time.Duration
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "prune --keep AGE", Short: "remove old runs with their ghosts and probes", Args: cobra.NoArgs,
+		Use: "prune --keep AGE", Short: "remove old runs with their ghosts and probes", Args: noArguments,
 		Long: `prune removes every run that started longer ago than --keep, with its keys and their probes, and gives the room
 back to the disk. A run is kept whole while one of its keys is still asked about and its watch has not ended by then.
 Nothing is sent to any target.`,

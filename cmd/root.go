@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"contend/cmd/suite"
 	"contend/report"
 	"contend/runner"
 	"contend/scenarios"
+	"contend/targets"
 )
 
 // Exit codes: promises to scripts.
@@ -84,7 +85,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func run(ctx context.Context, c console, args []string) int {
 	root := newRoot(c)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := misnamed(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	var status exitStatus
 	var failed *cannotRun
 	switch {
@@ -115,26 +119,20 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 
 ` + exitHelp,
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				var names []string
-				for _, sub := range cmd.Commands() {
-					if sub.IsAvailableCommand() {
-						names = append(names, sub.Name())
-					}
-				}
-				return fmt.Errorf("unknown command %q; there are %s", args[0], strings.Join(names, ", "))
-			}
-			return cmd.Help()
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			warnOfVariables(c, cmd, args)
+			return fromEnvironment(cmd.Flags())
 		},
-		Args:              cobra.ArbitraryArgs,
+		RunE: group, Args: cobra.ArbitraryArgs,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if plain := plainly(err); plain != err {
+			return plain
+		}
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: "scenarios", Title: "Scenarios:"}, &cobra.Group{ID: "other", Title: "Other commands:"})
@@ -142,37 +140,88 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 		root.AddCommand(newScenario(c, s))
 	}
 	root.AddCommand(newRun(c), newNightly(c), newJudge(c), newTargets(c), newClean(c), newSim(c), newForge(c), newResults(c), newSuiteSchema(c))
-	root.SetHelpCommandGroupID("other")
+	root.SetHelpCommand(&cobra.Command{
+		Use: "help [COMMAND]", Short: "the help of a command", GroupID: "other", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := misnamed(root, args); err != nil {
+				return err
+			}
+			cmd, _, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return cmd.Help()
+		},
+	})
+	root.InitDefaultCompletionCmd()
 	return root
 }
 
-// fromEnvironment gives every flag that was not set its twin in the environment:
-// CONTEND_ and the flag's name in capitals; repeatable ones hold a value a line.
-// Those in except are left alone.
-func fromEnvironment(flags *pflag.FlagSet, except ...string) error {
-	var wrong []error
-	given := make(map[string]bool)
-	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "CONTEND_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, set := os.LookupEnv(name)
-		// A flag goes before the environment, also where another flag excludes it.
-		excluded := f.Name == "output" && given["quiet"] || f.Name == "quiet" && given["output"] ||
-			f.Name == "rounds" && given["duration"] || f.Name == "duration" && given["rounds"]
-		if f.Changed || !set || f.Name == "help" || excluded || slices.Contains(except, f.Name) {
-			return
+// group runs a command that has others below it.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknown(cmd, args[0])
+	}
+	return cmd.Help()
+}
+
+// misnamed refuses a word that stands where a command has to, also before --help.
+func misnamed(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && cmd.HasAvailableSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !hidden(rest[0]) {
+		return unknown(cmd, rest[0])
+	}
+	return nil
+}
+
+// hidden tells whether a word is a command that is added as the program starts.
+func hidden(word string) bool {
+	return slices.Contains([]string{"help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, word)
+}
+
+// unknown refuses a word that is none of the commands below one.
+func unknown(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
 		}
-		values := []string{value}
-		if f.Value.Type() == "stringArray" {
-			values = strings.FieldsFunc(value, func(r rune) bool { return r == '\n' })
-		}
-		for _, v := range values {
-			if err := flags.Set(f.Name, v); err != nil {
-				wrong = append(wrong, fmt.Errorf("%s in the environment: %w", name, err))
-			}
-		}
-	})
-	return errors.Join(wrong...)
+	}
+	if isTarget(word) {
+		return fmt.Errorf("%q is a target: name a command first, and the target with -t; there are %s", targets.Redact(word), strings.Join(names, ", "))
+	}
+	near := ""
+	if name := suite.Nearest(word, names); name != "" {
+		near = "did you mean " + name + "? "
+	}
+	return fmt.Errorf("%sunknown command %q; %sthere are %s", prefixOf(cmd), word, near, strings.Join(names, ", "))
+}
+
+// prefixOf begins the errors of a command below the program's own.
+func prefixOf(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return ""
+	}
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	return path + ": "
+}
+
+// isTarget tells whether a word looks like the URL of a target.
+func isTarget(word string) bool {
+	scheme, _, ok := strings.Cut(word, ":")
+	return ok && (strings.Contains(word, "://") || slices.ContainsFunc(targets.Drivers(), func(d targets.Driver) bool { return slices.Contains(d.Schemes, scheme) }))
+}
+
+// noArguments refuses words beside the flags, with a word on targets.
+func noArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case isTarget(args[0]) && cmd.Flags().Lookup("target") != nil:
+		return fmt.Errorf("%s%q: a target is given with -t: %s -t URL", prefixOf(cmd), targets.Redact(args[0]), cmd.CommandPath())
+	default:
+		return fmt.Errorf("%s%q: takes flags only; `%s --help` lists them", prefixOf(cmd), args[0], cmd.CommandPath())
+	}
 }
 
 // isTerminal tells whether w is a terminal that can be painted on.

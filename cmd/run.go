@@ -135,7 +135,7 @@ func plan(run suite.Run) (planned, error) {
 		}
 		for _, value := range a.Values {
 			if err := fs.Set(a.Name, value); err != nil {
-				return planned{}, fmt.Errorf("--%s %q: %w", a.Name, value, err)
+				return planned{}, plainly(err)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func newLaunch(s scenarios.Scenario) launch {
 func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 	info, l := s.Info(), newLaunch(s)
 	cmd := &cobra.Command{
-		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: cobra.NoArgs,
+		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: noArguments,
 		Long: info.Help + "\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.check(cmd.Flags()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -449,4 +450,59 @@ func TestFewSamples(t *testing.T) {
 	if *l.P50 != 6*time.Millisecond || *l.P90 != 11*time.Millisecond || l.P95 != nil || l.P99 != nil || *l.Max != 12*time.Millisecond {
 		t.Errorf("%+v", l)
 	}
+}
+
+// An expectation is refused, or checked against any counts.
+func FuzzExpectation(f *testing.F) {
+	for _, text := range []string{"p90(won)<250ms", "throttled==0", "lost>=90%", "n(won) <= 1e3", "max(lost)>1h", "p50(won)<", "won==NaN", "unknown>=-0%", "min(won)<9999999999h"} {
+		f.Add(text)
+	}
+	c := newCounts()
+	c.contenders = 2
+	c.byFate[fateKey{"won", "write", "", 0}] = &Outcome{Outcome: "won", Count: 2}
+	c.sample(sampleKey{"won", "write", ""}, time.Millisecond)
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseExpectations([]string{text})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "--expect ") || strings.Contains(err.Error(), "strconv") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		if got := all[0].check(c); got.Expr != text || got.Figure == "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+		if v := all[0].value; v != v {
+			t.Errorf("%q is compared with no number", text)
+		}
+	})
+}
+
+// What -o takes is a known format, to standard output once at most.
+func FuzzOutputs(f *testing.F) {
+	for _, text := range []string{"json", "csv=x", "=", "table\njson", "quiet=\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "/") {
+			return // it would be tried whether a file can be made there
+		}
+		t.Chdir(t.TempDir())
+		outputs, err := ParseOutputs(strings.Split(text, "\n"))
+		standard := 0
+		for _, o := range outputs {
+			if o.File == "" {
+				standard++
+			}
+			if !slices.Contains(formats, o.Format) {
+				t.Errorf("format %q", o.Format)
+			}
+		}
+		if err == nil && standard != 1 {
+			t.Errorf("%q: %d outputs go to standard output", text, standard)
+		}
+		if left, _ := os.ReadDir("."); len(left) > 0 {
+			t.Errorf("checking left %v behind", left)
+		}
+	})
 }

@@ -65,9 +65,10 @@ func Open(raw string) (Target, error) {
 	for _, d := range Drivers() {
 		if slices.Contains(d.Schemes, u.Scheme) {
 			if err := d.check(u); err != nil {
-				return nil, err
+				return nil, redactError(err, u)
 			}
-			return d.open(u)
+			t, err := d.open(u)
+			return t, redactError(err, u)
 		}
 	}
 	return nil, usagef("target %q: unknown scheme %q; there are %s (see `contend targets`)",
@@ -169,20 +170,26 @@ func Redact(raw string) string {
 	}
 	if _, ok := u.User.Password(); ok {
 		u.User = url.UserPassword(u.User.Username(), masked)
-	} else if u.User != nil && strings.HasPrefix(u.Scheme, "redis") && u.User.Username() != "" {
-		// A user without a password is most likely a password without its colon.
+	} else if u.User.Username() != "" && loneUserIsSecret(u) {
 		u.User = url.User(masked)
 	}
 	if u.Opaque != "" {
 		u.Opaque = masked
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		// Nobody can tell which part of it is whose.
-		u.RawQuery = masked
+	whole := err == nil && !spilt(u)
+	if spilt(u) {
+		u.Host, u.Path, u.RawPath = masked, "", ""
 	}
-	for name := range q {
-		if isSecret(name) {
+	if u.Fragment != "" {
+		u.Fragment, u.RawFragment = masked, ""
+	}
+	if !whole && u.RawQuery != "" {
+		// Nobody can tell which part of it is whose.
+		u.RawQuery, q = masked, nil
+	}
+	for name, values := range q {
+		if isSecret(name) || slices.ContainsFunc(values, isSecret) {
 			q.Set(name, masked)
 			u.RawQuery = q.Encode()
 		}
@@ -226,22 +233,44 @@ func redactError(err error, u *url.URL) error {
 
 func secrets(u *url.URL) []string {
 	var all []string
-	if password, ok := u.User.Password(); ok && password != "" {
-		all = append(all, password, url.QueryEscape(password), url.PathEscape(password))
-	}
-	for name, values := range u.Query() {
-		if v := values[0]; isSecret(name) && v != "" {
-			all = append(all, v, url.QueryEscape(v))
+	add := func(secret string) {
+		if secret != "" {
+			all = append(all, secret, url.QueryEscape(secret), url.PathEscape(secret))
 		}
 	}
-	if name := u.User.Username(); name != "" && strings.HasPrefix(u.Scheme, "redis") && len(all) == 0 {
-		all = append(all, name)
+	password, _ := u.User.Password()
+	add(password)
+	if password == "" && loneUserIsSecret(u) {
+		add(u.User.Username())
+	}
+	add(u.Fragment)
+	for name, values := range u.Query() {
+		for _, v := range values {
+			if isSecret(name) || isSecret(v) {
+				add(v)
+			}
+		}
+	}
+	if spilt(u) {
+		add(u.Host)
+		add(u.Path)
+		add(u.RawQuery)
 	}
 	if i, j := triggerID(u); i < j {
-		all = append(all, u.Path[i:j])
+		add(u.Path[i:j])
 	}
+	// What holds another goes first.
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return all
 }
+
+// loneUserIsSecret: a user without a password is most likely a password without
+// its colon, or a token, where no store has users without one.
+func loneUserIsSecret(u *url.URL) bool { return !strings.HasPrefix(u.Scheme, "postgres") }
+
+// spilt tells whether a password held a character that ends the place of passwords,
+// so that nobody can tell what is whose: the @ behind it is in no target elsewhere.
+func spilt(u *url.URL) bool { return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") }
 
 type redactedError struct {
 	text  string

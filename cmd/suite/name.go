@@ -78,6 +78,14 @@ func number(runs []Run) {
 // suggestion gives ": did you mean X?" for the candidate that is nearly the name,
 // otherwise what is given.
 func suggestion(name string, candidates []string, otherwise string) string {
+	if best := Nearest(name, candidates); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	return otherwise
+}
+
+// Nearest gives the candidate that a mistyped name was meant to be, "": none.
+func Nearest(name string, candidates []string) string {
 	plain := func(s string) []rune {
 		return []rune(strings.ToLower(strings.ReplaceAll(strings.TrimLeft(s, "-"), "_", "-")))
 	}
@@ -90,10 +98,7 @@ func suggestion(name string, candidates []string, otherwise string) string {
 			best, least = c, d
 		}
 	}
-	if best == "" {
-		return otherwise
-	}
-	return ": did you mean " + best + "?"
+	return best
 }
 
 // distance counts the letters to insert, drop, change or swap with the next that
