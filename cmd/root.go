@@ -194,7 +194,11 @@ func unknown(cmd *cobra.Command, word string) error {
 	if name := suite.Nearest(word, names); name != "" {
 		near = "did you mean " + name + "? "
 	}
-	return fmt.Errorf("%sunknown command %q; %sthere are %s", prefixOf(cmd), word, near, strings.Join(names, ", "))
+	verb := "are"
+	if len(names) == 1 {
+		verb = "is"
+	}
+	return fmt.Errorf("%sunknown command %q; %sthere %s %s", prefixOf(cmd), word, near, verb, strings.Join(names, ", "))
 }
 
 // prefixOf begins the errors of a command below the program's own.
