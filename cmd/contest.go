@@ -29,6 +29,8 @@ type contestLaunch struct {
 
 func (l *contestLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *contestLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *contestLaunch) register(fs *pflag.FlagSet) {
 	if few, ok := l.scenario.(interface{ Crowd() int }); ok {
 		l.contenders = few.Crowd()

@@ -259,8 +259,10 @@ func (f *commonFlags) check(fs *pflag.FlagSet) []error {
 	wrong.refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
 	wrong.refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
 	wrong.refuse(!f.unjudged && f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
-	if err := checkPrefix(f.keyPrefix); err != nil {
-		wrong = append(wrong, err)
+	for _, err := range []error{checkPrefix(f.keyPrefix), report.CheckExpectations(f.expect)} {
+		if err != nil {
+			wrong = append(wrong, err)
+		}
 	}
 	if f.seed != "" {
 		_, err := strconv.ParseUint(f.seed, 10, 64)

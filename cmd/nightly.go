@@ -71,7 +71,11 @@ func (n *night) run(ctx context.Context, command string) error {
 	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet, append(suiteFiles(n.file, runs), storeOf(n.flags.store))...); err != nil {
 		return err
 	}
+	tellOverruled(n.c, runs)
 	if n.flags.dryRun {
+		if err := checkDry(n.c, n.flags.set, n.outputs); err != nil {
+			return err
+		}
 		return printPlans(n.c.out, runs)
 	}
 	if n.kept, err = openStore(n.c, &commonFlags{store: n.flags.store, storeByDefault: true, storeGiven: n.storeGiven, quiet: n.flags.quiet}, true); err != nil {

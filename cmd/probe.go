@@ -31,6 +31,8 @@ type probeLaunch struct {
 
 func (l *probeLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *probeLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *probeLaunch) register(fs *pflag.FlagSet) {
 	l.unjudged = true
 	l.registerTarget(fs, defaultTarget)

@@ -21,6 +21,7 @@ import (
 // launch is a scenario on its way from flags to a result.
 type launch interface {
 	common() *commonFlags
+	info() scenarios.Info
 	register(*pflag.FlagSet)
 	// check refuses what can be refused by the flags alone.
 	check(*pflag.FlagSet) error
@@ -67,22 +68,36 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: noArguments,
 		Long: info.Help + "\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := l.check(cmd.Flags()); err != nil {
+			wrong := []error{l.check(cmd.Flags()), checkTarget(l)}
+			contest, isContest := l.(*contestLaunch)
+			if isContest {
+				wrong = append(wrong, contest.idle(cmd.Flags())...)
+			}
+			if err := errors.Join(wrong...); err != nil {
 				return err
 			}
-			if contest, ok := l.(*contestLaunch); ok && len(contest.several) > 0 {
+			if isContest && len(contest.several) > 0 {
 				return startSeveral(cmd.Context(), c, contest, cmd.Flags())
 			}
-			return start(cmd.Context(), c, l, commandLine(info.Name, cmd.Flags()))
+			return start(cmd.Context(), c, l, cmd.Flags())
 		},
 	}
 	l.register(cmd.Flags())
 	return cmd
 }
 
+// checkTarget gives what is wrong with the target, of which nothing is asked.
+func checkTarget(l launch) error {
+	t, err := targets.Open(l.common().target)
+	if err == nil {
+		t.Close()
+	}
+	return err
+}
+
 // start checks the rest of the command line, runs and reports.
-func start(ctx context.Context, c console, l launch, command string) error {
-	flags := l.common()
+func start(ctx context.Context, c console, l launch, fs *pflag.FlagSet) error {
+	flags, command := l.common(), commandLine(l.info().Name, fs)
 	outputs, err := outputsOf(flags.outputs, flags.quiet, append(inputs(l), flags.kept(), named{"--record", flags.record, writes})...)
 	if err != nil {
 		return err
@@ -108,6 +123,9 @@ func start(ctx context.Context, c console, l launch, command string) error {
 	}
 	defer record.close()
 	if flags.dryRun {
+		if err := checkDry(c, fs, outputs); err != nil {
+			return err
+		}
 		return l.printPlan(c.out)
 	}
 	if kept == nil {

@@ -43,6 +43,8 @@ type watchLaunch struct {
 
 func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *watchLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *watchLaunch) register(fs *pflag.FlagSet) {
 	l.registerTarget(fs, watchTarget)
 	fs.AddGoFlagSet(ownFlags(l.scenario))

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -235,7 +236,8 @@ func secrets(u *url.URL) []string {
 	var all []string
 	add := func(secret string) {
 		if secret != "" {
-			all = append(all, secret, url.QueryEscape(secret), url.PathEscape(secret))
+			quoted := strconv.Quote(secret) // as %q writes it
+			all = append(all, secret, url.QueryEscape(secret), url.PathEscape(secret), quoted[1:len(quoted)-1])
 		}
 	}
 	password, _ := u.User.Password()
@@ -268,9 +270,13 @@ func secrets(u *url.URL) []string {
 // its colon, or a token, where no store has users without one.
 func loneUserIsSecret(u *url.URL) bool { return !strings.HasPrefix(u.Scheme, "postgres") }
 
-// spilt tells whether a password held a character that ends the place of passwords,
-// so that nobody can tell what is whose: the @ behind it is in no target elsewhere.
-func spilt(u *url.URL) bool { return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") }
+// spilt tells whether a secret stands where no target has anything of its kind, so
+// that nobody can tell what is whose: a password held a character that ends the
+// place of passwords, and left its @ behind, or a parameter came without its ?.
+func spilt(u *url.URL) bool {
+	before := u.Host + u.Path
+	return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") || strings.Contains(u.Host, "=") || strings.Contains(before, "=") && isSecret(before)
+}
 
 type redactedError struct {
 	text  string
