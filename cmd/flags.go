@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
@@ -419,6 +420,11 @@ var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+,=-]+$`)
 func shellQuote(word string) string {
 	if plainWord.MatchString(word) {
 		return word
+	}
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		// As bash, zsh and ksh read it, on one line.
+		quoted := strconv.Quote(word)
+		return "$'" + strings.NewReplacer(`\"`, `"`, "'", `\'`).Replace(quoted[1:len(quoted)-1]) + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -16,6 +16,8 @@ type document struct {
 	title  string
 	lead   []string // the verdict first
 	blocks []block
+	// command makes it again, pasted into a shell: a line that is never broken.
+	command string
 }
 
 type block struct {
@@ -200,7 +202,7 @@ func (r Result) documents() []document { return []document{r.document()} }
 func (r Result) lines() []string { return []string{r.VerdictLine()} }
 
 func (r Result) document() document {
-	d := document{status: r.Verdict.Status, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
+	d := document{status: r.Verdict.Status, command: r.Command, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
 	if r.Target.Simulated {
 		d.title += " · SIMULATED, not a live platform"
 	}
@@ -491,7 +493,7 @@ func (r Result) notes() []string {
 	}
 	slices.Sort(strategies)
 	slices.Sort(labels)
-	notes = append(notes, fmt.Sprintf("Strategy: %s. Made by: %s", strings.Join(strategies, ", "), r.Command))
+	notes = append(notes, "Strategy: "+strings.Join(strategies, ", "))
 	if len(labels) > 0 {
 		notes = append(notes, "Labels: "+strings.Join(labels, ", "))
 	}

@@ -10,6 +10,7 @@ import (
 // escaped text each; plain takes one as it is.
 type markup struct {
 	escape                                     func(string) string
+	code                                       func(string) string // a line to be pasted
 	title, verdict, lead, heading, item, plain string
 	table                                      func(b *strings.Builder, t table) error
 }
@@ -57,6 +58,10 @@ func (m markup) document(w io.Writer, d document) error {
 		if len(block.text) > 0 {
 			b.WriteString("\n")
 		}
+	}
+	if d.command != "" {
+		put(m.heading, "Command")
+		b.WriteString(m.code(d.command))
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err

@@ -10,7 +10,7 @@ import (
 // printable makes every text of the document fit to be shown: what came from a
 // store, a label or somebody's record may hold anything.
 func (d document) printable() document {
-	out := document{status: d.status, title: OneLine(d.title)}
+	out := document{status: d.status, title: OneLine(d.title), command: OneLine(d.command)}
 	for _, line := range d.lead {
 		out.lead = append(out.lead, OneLine(line))
 	}

@@ -169,7 +169,7 @@ func TestMarkdownAndJiraCells(t *testing.T) {
 	if markdown := render(t, "markdown", r); strings.Contains(markdown, "<b>") || !strings.Contains(markdown, `A\|B &lt;b&gt;\_x\_`) {
 		t.Errorf("markup of a code came through:\n%s", markdown)
 	}
-	if jira := render(t, "jira", r); strings.Contains(jira, "{noformat}") || !strings.Contains(jira, "A¦B") || strings.Contains(jira, "| |\n||") {
+	if jira := render(t, "jira", r); strings.Contains(jira, "third {noformat}") || !strings.Contains(jira, `third \{noformat\}`) || !strings.Contains(jira, "A¦B") || strings.Contains(jira, "| |\n||") {
 		t.Errorf("markup of a message came through:\n%s", jira)
 	}
 }
@@ -223,6 +223,56 @@ func TestCSVHoldsNoFormula(t *testing.T) {
 	var b bytes.Buffer
 	if err := table.writeCSV(&b); err != nil || b.String() != "a,b,c\n'-1,-1,'@a b\n'=a,-1.5,'+=1\n" {
 		t.Errorf("%v: %q", err, b.String())
+	}
+}
+
+// What stands in a text is not markup of Jira, and neither calls somebody nor links
+// an issue on GitHub.
+func TestTextsAreNoMarkup(t *testing.T) {
+	for text, want := range map[string]string{
+		"_x_": `\_x\_`, "-x-": `\-x\-`, "*x*": `\*x\*`, "{x}": `\{x\}`, "+x+": `\+x\+`, "??x??": `\?\?x\?\?`, "fail-if-exists on sim:?latency=5ms": "fail-if-exists on sim:?latency=5ms",
+		"a_b": "a_b", "--rounds": `\-\-rounds`, "[a|b]": `\[a¦b\]`, "_größe_": `\_größe\_`,
+	} {
+		if got := jiraText(text); got != want {
+			t.Errorf("Jira: %q becomes %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"@name": "`@name`", "see @org/team, #12": "see `@org/team`, `#12`", "a@b.example": "a@b.example", "org/repo#7!": "`org/repo#7`!", "GH-3": "`GH-3`",
+		"#no": `\#no`, "_x_ @": `\_x\_ @`, "(@a)": "(`@a`)", "`@a`": "\\``@a`\\`",
+	} {
+		if got := markdownText(text); got != want {
+			t.Errorf("Markdown: %q becomes %q, want %q", text, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Labels = map[string]string{"_who_": "@name", "issue": "#12"}
+	if text := render(t, "jira", r); !strings.Contains(text, `* Labels: \_who\_=@name, issue=#12`) {
+		t.Error(text)
+	}
+	if text := render(t, "markdown", r); !strings.Contains(text, "`@name`, issue=`#12`") {
+		t.Error(text)
+	}
+}
+
+// The command stands on one line in every format, as it is to be pasted, and what
+// is in it does not end the code around it.
+func TestCommandIsALine(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	r.Command = "contend fail-if-exists -t 'sim:?latency=40ms&fault=two-winners' " + strings.Repeat("--label 'some=long value' ", 12) + "--label 'a={noformat}_x_```'"
+	shell := strings.ReplaceAll(r.Command, "{noformat}", "{no''format}")
+	for format, want := range map[string]string{
+		"table": "\nCommand\n" + r.Command + "\n", "markdown": "\n### Command\n\n````sh\n" + r.Command + "\n````\n",
+		"jira": "\nh4. Command\n\n{noformat}\n" + shell + "\n{noformat}\n",
+	} {
+		if text := render(t, format, r); !strings.HasSuffix(text, want) {
+			t.Errorf("%s: %s", format, text[max(0, len(text)-900):])
+		}
+	}
+	s := Suite{Command: r.Command, Runs: []SuiteRun{{Name: "x", Result: &r}}}
+	var b bytes.Buffer
+	if err := (Output{Format: "table"}).render(&b, s, Screen{Width: 80}); err != nil || !strings.HasSuffix(b.String(), "\nCommand\n"+r.Command+"\n") {
+		t.Errorf("%v: %s", err, b.String())
 	}
 }
 

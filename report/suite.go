@@ -195,7 +195,8 @@ func (s Suite) summary() document {
 	if simulated > 0 {
 		d.title += fmt.Sprintf(" · %d of %d SIMULATED, not a live platform", simulated, len(s.Runs))
 	}
-	d.lead = append(d.lead, fmt.Sprintf("%s, %s. Made by: %s (contend %s)", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Command, s.Tool.Version))
+	d.lead = append(d.lead, fmt.Sprintf("%s, %s, by contend %s", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Tool.Version))
+	d.command = s.Command
 	d.blocks = append(d.blocks, s.curveBlocks()...)
 	if s.Night != nil {
 		d.blocks = append(d.blocks, s.Night.blocks()...)

@@ -80,6 +80,9 @@ func (d document) writeTerminal(w io.Writer, screen Screen) error {
 			b.WriteString(wrap(line, "  ") + "\n")
 		}
 	}
+	if d.command != "" {
+		fmt.Fprintf(&b, "\nCommand\n%s\n", d.command)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
