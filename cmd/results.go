@@ -138,7 +138,7 @@ func newResultsList(c console, file *string) *cobra.Command {
 				return err
 			}
 			return withStore(*file, store.OpenToRead, func(s *store.Store) error {
-				list := report.Table{Name: "runs", Columns: []report.Column{{Head: "run", Name: "run"}, {Head: "started UTC", Name: "started"},
+				list := report.Table{Name: "runs", Whole: []string{"run"}, Columns: []report.Column{{Head: "run", Name: "run"}, {Head: "started UTC", Name: "started"},
 					{Head: "", Name: "elapsed_ns"}, {Head: "scenario", Name: "scenario"}, {Head: "target"}, {Name: "target"}, {Name: "simulated"},
 					{Name: "server"}, {Name: "tool"}, {Head: "verdict", Name: "verdict"}, {Name: "interrupted"}, {Head: "labels", Name: "labels"}}}
 				for r, err := range s.Runs(which) {
@@ -282,7 +282,7 @@ The expiry is by the clock of the machine that ran contend. A key blocked for at
 				return err
 			}
 			return withStore(*file, store.OpenToRead, func(s *store.Store) error {
-				list := report.Table{Name: "ghosts", Columns: report.GhostColumns()}
+				list := report.Table{Name: "ghosts", Whole: []string{"key"}, Columns: report.GhostColumns()}
 				for ghosts, err := range byRun(s.Ghosts(which)) {
 					if err != nil {
 						return err

@@ -236,11 +236,23 @@ func isTerminal(w io.Writer) bool {
 
 // screenOf tells what a table can use of w.
 func screenOf(w io.Writer, noColour bool) report.Screen {
-	screen := report.Screen{Colour: !noColour && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
+	screen := report.Screen{Colour: !noColour && os.Getenv("NO_COLOR") == "" && isTerminal(w), ASCII: !isUTF8()}
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			screen.Width = width
 		}
 	}
 	return screen
+}
+
+// isUTF8 tells whether the environment asks for no other encoding. The first
+// variable that is set decides, as for every program; where none is, a terminal of
+// today is taken for one of UTF-8.
+func isUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(os.Getenv(name)); value != "" {
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return true
 }

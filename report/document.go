@@ -31,8 +31,11 @@ type block struct {
 type table struct {
 	header []string
 	right  []bool // columns aligned to the right
+	whole  []bool // columns whose cells are not broken; nil: none
 	rows   [][]string
 }
+
+func (t table) isWhole(column int) bool { return column < len(t.whole) && t.whole[column] }
 
 const dash = "–"
 
@@ -454,7 +457,11 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 	}
 	b.text = append(b.text, text)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {
-		b.text = append(b.text, fmt.Sprintf("The witnesses of %d more violations are in the json output.", more))
+		where := "-o json=FILE writes"
+		if r.jsonTo != "" {
+			where = r.jsonTo + " has"
+		}
+		b.text = append(b.text, fmt.Sprintf("%s more: %s the witnesses.", plural(more, "violation"), where))
 	}
 	return b
 }

@@ -69,7 +69,7 @@ func (m markup) document(w io.Writer, d document) error {
 
 // escaped gives the table with every cell passed through escape.
 func escaped(t table, escape func(string) string) table {
-	out := table{right: t.right}
+	out := table{right: t.right, whole: t.whole}
 	for _, h := range t.header {
 		out.header = append(out.header, escape(h))
 	}

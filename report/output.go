@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +85,9 @@ type Printable interface {
 // first error.
 func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) error {
 	var first error
+	if i := slices.IndexFunc(outputs, func(o Output) bool { return o.Format == "json" }); i >= 0 {
+		r = besideJSON(r, cmp.Or(outputs[i].File, "the json output"))
+	}
 	for _, o := range outputs {
 		err := o.write(r, stdout, screen)
 		if err != nil && first == nil {
@@ -91,6 +95,27 @@ func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) er
 		}
 	}
 	return first
+}
+
+// besideJSON lets the other formats name where the json output is.
+func besideJSON(r Printable, where string) Printable {
+	switch r := r.(type) {
+	case Result:
+		r.jsonTo = where
+		return r
+	case *Suite:
+		s := *r
+		s.Runs = slices.Clone(s.Runs)
+		for i, run := range s.Runs {
+			if run.Result != nil {
+				result := *run.Result
+				result.jsonTo = where
+				s.Runs[i].Result = &result
+			}
+		}
+		return &s
+	}
+	return r
 }
 
 func (o Output) write(r Printable, stdout io.Writer, screen Screen) error {
@@ -117,6 +142,9 @@ func (o Output) render(w io.Writer, r Printable, screen Screen) error {
 		return r.writeCSV(w)
 	case "quiet":
 		for _, line := range r.lines() {
+			if screen.ASCII {
+				line = ASCII(line)
+			}
 			if _, err := fmt.Fprintln(w, OneLine(line)); err != nil {
 				return err
 			}

@@ -162,6 +162,8 @@ type Result struct {
 	Verdict      scenarios.Verdict    `json:"verdict"`
 	Expectations []Expectation        `json:"expectations"`
 	Detail       scenarios.Detail     `json:"detail"`
+
+	jsonTo string // where the json output goes, for the other formats; "": nowhere
 }
 
 // Outcome counts the contenders with one fate.
