@@ -76,7 +76,7 @@ func (n *night) run(ctx context.Context, command string) error {
 		if err := checkDry(n.c, n.flags.set, n.outputs); err != nil {
 			return err
 		}
-		return printPlans(n.c.out, runs)
+		return printPlans(n.c.plan(), runs)
 	}
 	if n.kept, err = openStore(n.c, &commonFlags{store: n.flags.store, storeByDefault: true, storeGiven: n.storeGiven, quiet: n.flags.quiet}, true); err != nil {
 		return err

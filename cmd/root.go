@@ -60,7 +60,27 @@ type console struct {
 
 // tell writes a line on standard error.
 func (c console) tell(format string, a ...any) {
-	fmt.Fprintf(c.err, "contend: %s\n", report.OneLine(fmt.Sprintf(format, a...)))
+	text := report.OneLine(fmt.Sprintf(format, a...))
+	if !isUTF8() {
+		text = report.ASCII(text)
+	}
+	fmt.Fprintf(c.err, "contend: %s\n", text)
+}
+
+// plan is where a plan is written: standard output, in what its screen can show.
+func (c console) plan() io.Writer {
+	if isUTF8() {
+		return c.out
+	}
+	return asciiWriter{c.out}
+}
+
+type asciiWriter struct{ io.Writer }
+
+// Write takes whole texts.
+func (w asciiWriter) Write(b []byte) (int, error) {
+	_, err := io.WriteString(w.Writer, report.ASCII(string(b)))
+	return len(b), err
 }
 
 // Run runs one command line and gives its exit code. When ctx ends, a run stops
@@ -154,6 +174,8 @@ The default target is an emulator of Atlassian Forge KVS in this process; it nee
 		},
 	})
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	addExamples(root)
 	return root
 }
 

@@ -223,7 +223,7 @@ func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, co
 		if err := checkDry(c, flags.set, outputs); err != nil {
 			return err
 		}
-		return printPlans(c.out, runs)
+		return printPlans(c.plan(), runs)
 	}
 	var kept *store.Store
 	if flags.store != "" {
@@ -287,7 +287,7 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 		if err := checkDry(c, given, outputs); err != nil {
 			return err
 		}
-		return printPlans(c.out, runs)
+		return printPlans(c.plan(), runs)
 	}
 	kept, err := openStore(c, &l.commonFlags, true)
 	if err != nil {
@@ -360,7 +360,7 @@ func tellRun(c console, outputs []report.Output, r *report.SuiteRun) {
 	w := c.err
 	for _, o := range outputs {
 		if o.File == "" && o.Format == "table" {
-			w = c.out
+			w = c.plan()
 		}
 		if o.File == "" && o.Format == "quiet" {
 			return

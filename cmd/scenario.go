@@ -126,7 +126,7 @@ func start(ctx context.Context, c console, l launch, fs *pflag.FlagSet) error {
 		if err := checkDry(c, fs, outputs); err != nil {
 			return err
 		}
-		return l.printPlan(c.out)
+		return l.printPlan(c.plan())
 	}
 	if kept == nil {
 		if kept, err = openStore(c, flags, true); err != nil {

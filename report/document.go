@@ -350,11 +350,11 @@ func (r Result) contestBlock() block {
 		inFlight = fmt.Sprintf("%d of %d", *c.MaxInFlight, r.Params.Contenders)
 	}
 	if c.Closest != nil {
-		closest = (*c.Closest).String()
+		closest = short(*c.Closest).String()
 	}
 	sentBy := map[string]string{"kernel-write": "at the kernel's write", "call": "at the call"}[c.Skew.Method]
 	if r.Target.Relayed {
-		sentBy = "next to the store, ± " + r.Target.Uncertainty.Round(10*time.Microsecond).String()
+		sentBy = "next to the store, ± " + short(r.Target.Uncertainty).String()
 	}
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},

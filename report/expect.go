@@ -109,7 +109,7 @@ func (e expectation) check(c *counts) Expectation {
 			out.Figure = missing
 			return out
 		}
-		figure, out.Figure = float64(d), d.String()
+		figure, out.Figure = float64(d), short(d).String()
 	case e.unit == "%":
 		if c.contenders == 0 {
 			out.Figure = "no contender ran"

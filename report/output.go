@@ -145,7 +145,7 @@ func (o Output) render(w io.Writer, r Printable, screen Screen) error {
 			if screen.ASCII {
 				line = ASCII(line)
 			}
-			if _, err := fmt.Fprintln(w, OneLine(line)); err != nil {
+			if _, err := fmt.Fprintln(w, sentence(line)); err != nil {
 				return err
 			}
 		}

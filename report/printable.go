@@ -1,25 +1,29 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"contend/scenarios"
 )
 
 // printable makes every text of the document fit to be shown: what came from a
 // store, a label or somebody's record may hold anything.
-func (d document) printable() document { return d.mapped(OneLine, Lines) }
+func (d document) printable() document { return d.mapped(sentence, OneLine, Lines) }
 
-// mapped has every text of the document passed through line, and those of several
-// lines through lines.
-func (d document) mapped(line, lines func(string) string) document {
-	out := document{status: d.status, title: line(d.title), command: line(d.command)}
+// mapped has every text of the document passed through line, those of cells through
+// cell and those of several lines through lines.
+func (d document) mapped(line, cell, lines func(string) string) document {
+	out := document{status: d.status, title: line(d.title), command: cell(d.command)}
 	for _, text := range d.lead {
 		out.lead = append(out.lead, line(text))
 	}
 	for _, b := range d.blocks {
-		b.heading, b.table, b.plain = line(b.heading), escaped(b.table, line), lines(b.plain)
+		b.heading, b.table, b.plain = line(b.heading), escaped(b.table, cell), lines(b.plain)
 		b.text = slices.Clone(b.text)
 		for i := range b.text {
 			b.text[i] = line(b.text[i])
@@ -47,6 +51,26 @@ func ASCII(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// ones are numbers of one with the plural that a sentence has for all others.
+var ones = regexp.MustCompile(`(^|[^-0-9.,:])1 (?:more )?(round|request|contender|edit|editor|winner|key|run|night|question|probe)s\b`)
+
+// sentence is [OneLine] of a text of ours, in which one thing is no plural.
+func sentence(text string) string {
+	return ones.ReplaceAllStringFunc(OneLine(text), func(s string) string { return strings.TrimSuffix(s, "s") })
+}
+
+// short is a duration for people: of four digits at most.
+func short(d time.Duration) time.Duration {
+	if d.Abs() >= time.Minute {
+		return scenarios.Coarse(d)
+	}
+	unit := time.Duration(1)
+	for d.Abs()/unit >= 10_000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }
 
 // OneLine is a text as [Lines] writes it, with spaces for its breaks.

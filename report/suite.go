@@ -65,7 +65,7 @@ func (r SuiteRun) Line() string {
 	if r.Result == nil {
 		return OneLine(fmt.Sprintf("%s: could not run: %s", r.Name, r.Error))
 	}
-	return OneLine(r.Name + ": " + r.Result.VerdictLine())
+	return sentence(r.Name + ": " + r.Result.VerdictLine())
 }
 
 // verdict is a cell of the summary.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"contend/runner"
 )
 
 func aTable() Table {
@@ -168,5 +170,32 @@ func TestWitnessesAreWhereTheReportSays(t *testing.T) {
 	}
 	if r.jsonTo != "" {
 		t.Error("the result itself was changed")
+	}
+}
+
+// One thing is no plural, and a duration has no more digits than anybody reads.
+func TestWordsForPeople(t *testing.T) {
+	for text, want := range map[string]string{
+		"held: 1 of 1 rounds contended": "held: 1 of 1 round contended", "1 rounds of 12, 21 requests": "1 round of 12, 21 requests", "11 rounds": "11 rounds",
+		"violated in 1 of 20 rounds": "violated in 1 of 20 rounds", "after 1 requests": "after 1 request", "0.1 rounds": "0.1 rounds", "1 more rounds": "1 more round",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		9260945: "9.261ms", 471: "471ns", 305711079: "305.7ms", 10590: "10.59µs", 0: "0s", 59999999999: "1m0s", 90*time.Second + 1: "1m30s", -1234567: "-1.235ms",
+	} {
+		if got := short(d).String(); got != want {
+			t.Errorf("%d is %s, want %s", d, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *Front, p *runner.Plan) {
+		f.Params.Rounds, p.Rounds, f.Params.Expect = 1, 1, []string{"p50(lost)<1h", "max(won)<1h"}
+	})
+	for _, format := range []string{"table", "markdown", "jira", "quiet"} {
+		if text := render(t, format, r); strings.Contains(text, " 1 rounds") {
+			t.Errorf("%s: %s", format, text)
+		}
 	}
 }

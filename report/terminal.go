@@ -49,7 +49,7 @@ func writeTerminal(w io.Writer, r Printable, screen Screen) error {
 
 func (d document) writeTerminal(w io.Writer, screen Screen) error {
 	if screen.ASCII {
-		d = d.mapped(ASCII, ASCII)
+		d = d.mapped(ASCII, ASCII, ASCII)
 	}
 	columns := screen.columns()
 	wrap := func(text, indent string) string { return strings.Join(wrapTo(text, columns, indent), "\n") }
