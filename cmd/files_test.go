@@ -29,7 +29,7 @@ func paths(t *testing.T, file string) map[string]string {
 // Whatever a command reads or keeps results in is not written over, by whatever
 // path, and nor is what it has nothing to do with but looks like the user's.
 func TestNothingOfTheUsersIsWrittenOver(t *testing.T) {
-	const oneRun = "runs:\n  - scenario: fail-if-exists\n    target: sim:?latency=5ms\n    contenders: 2\n    rounds: 1\n"
+	const oneRun = "runs:\n  - scenario: fail-if-exists\n    target: sim:?latency=5ms\n    contenders: 2\n    rounds: 1\n    min-contended: 1\n"
 	at := filepath.Join(t.TempDir(), "real")
 	if err := os.Mkdir(at, 0o700); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestNothingOfTheUsersIsWrittenOver(t *testing.T) {
 	suite, record, kept, probed := filepath.Join(at, "s.yaml"), filepath.Join(at, "run.jsonl"), filepath.Join(at, "nights.db"), filepath.Join(at, "probe.json")
 	write(t, suite, oneRun, 0o600)
 	for _, args := range [][]string{
-		{"fail-if-exists", "-t", "sim:?latency=5ms", "-n", "2", "-r", "1", "-q", "--record", record, "--store", kept},
+		{"fail-if-exists", "-t", "sim:?latency=5ms", "-n", "2", "-r", "1", "--min-contended", "1", "-q", "--record", record, "--store", kept},
 		{"probe", "--only", "create", "-q", "-o", "json=" + probed},
 	} {
 		if code, _, stderr := contend(t, args...); code != 0 {
@@ -57,7 +57,7 @@ func TestNothingOfTheUsersIsWrittenOver(t *testing.T) {
 		{kept, append(race, "--store", kept, "--record", "FILE")},
 		{kept, append(race, "-o", "json=FILE")}, // a store that the command has nothing to do with
 		{kept, append(race, "--record", "FILE")},
-		{kept, append(race, "-n", "1,2", "--store", kept, "-o", "quiet=FILE")},
+		{kept, append(race, "-n", "2,3", "--store", kept, "-o", "quiet=FILE")},
 		{kept, []string{"run", suite, "--store", kept, "-o", "table=FILE"}},
 		{kept, []string{"nightly", suite, "--store", kept, "-o", "table=FILE"}},
 		{kept, []string{"judge", record, "-o", "csv=FILE"}},
@@ -126,7 +126,7 @@ func TestOutputsAreApart(t *testing.T) {
 	}
 	// What is another file is written: an earlier output, an earlier record.
 	for range 2 {
-		if code, _, stderr := contend(t, "fail-if-exists", "-t", "sim:?latency=5ms", "-n", "2", "-r", "1", "-q",
+		if code, _, stderr := contend(t, "fail-if-exists", "-t", "sim:?latency=5ms", "-n", "2", "-r", "1", "--min-contended", "1", "-q",
 			"-o", "json="+there, "--record", there+".jsonl"); code != 0 {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
@@ -154,7 +154,7 @@ func TestNoReadingCommandMakesAStore(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"fail-if-exists", "--dry-run"}, {"ttl-ghost", "--dry-run"}, {"fail-if-exists", "-n", "1,2", "--dry-run"}} {
+	for _, args := range [][]string{{"fail-if-exists", "--dry-run"}, {"ttl-ghost", "--dry-run"}, {"fail-if-exists", "-n", "2,3", "--dry-run"}} {
 		if code, _, stderr := contend(t, append(args, "--store", missing)...); code != 0 {
 			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}

@@ -74,7 +74,7 @@ func FuzzFlags(f *testing.F) {
 		}
 		t.Chdir(t.TempDir())
 		given := map[string]string{"contenders": crowd, "timeout": duration, "stagger": duration, "expect": expect, "output": output, "label": label,
-			"rounds": rounds, "min-in-flight": share, "rate": share}
+			"rounds": rounds, "max-uncertain": share, "rate": share}
 		l := newLaunch(scenarios.Find("fail-if-exists")).(*contestLaunch)
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		l.register(fs)

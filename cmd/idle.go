@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -13,7 +12,7 @@ import (
 // and of a suite are meant for whatever has a use for them.
 func (l *contestLaunch) idle(fs *pflag.FlagSet) []error {
 	name, wrong := l.scenario.Info().Name, refusals{}
-	raced, twin := report.Raced(l.scenario, l.unguarded)
+	_, twin := report.Raced(l.scenario, l.unguarded)
 	unguarded := l.scenario.Twin() == nil
 	wrong.refuse(unguarded && typed(fs, "unguarded"), "--unguarded: %s has no guard to leave out; leave out the flag", name)
 	if typed(fs, "control-rounds") {
@@ -27,11 +26,8 @@ func (l *contestLaunch) idle(fs *pflag.FlagSet) []error {
 			wrong.refuse(true, what, l.controlRounds, "--unguarded races the twin itself")
 		}
 	}
-	// They say how close a race for one win has to be.
-	for _, flag := range []string{"min-in-flight", "min-winner-overlap", "min-guard-contention"} {
-		several := slices.Contains([]string{"counter", "lost-update", "duplicate-event"}, raced.Info().Name)
-		wrong.refuse(several && typed(fs, flag), "--%s: has no effect on %s, where more than one write may win; leave it out", flag, name)
-	}
+	// What makes its rounds a contest is no winner among rivals.
+	wrong.refuse(name == "duplicate-event" && typed(fs, "min-rivals"), "--min-rivals: has no effect on %s, whose rounds count by what the deliveries met; leave it out", name)
 	return wrong
 }
 
