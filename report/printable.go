@@ -54,11 +54,23 @@ func ASCII(text string) string {
 }
 
 // ones are numbers of one with the plural that a sentence has for all others.
-var ones = regexp.MustCompile(`(^|[^-0-9.,:])1 (?:more )?(round|request|contender|edit|editor|winner|key|run|night|question|probe)s\b`)
+var ones = regexp.MustCompile(`(^|[^-0-9.,:])1 (?:more )?(round|request|contender|edit|editor|winner|key|run|night|question|probe)s\b( (?:are|were|have|count)\b)?`)
+
+// verbs are those of one thing.
+var verbs = strings.NewReplacer(" are", " is", " were", " was", " have", " has", " count", " counts")
 
 // sentence is [OneLine] of a text of ours, in which one thing is no plural.
 func sentence(text string) string {
-	return ones.ReplaceAllStringFunc(OneLine(text), func(s string) string { return strings.TrimSuffix(s, "s") })
+	text = OneLine(text)
+	var b strings.Builder
+	end := 0
+	for _, at := range ones.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[end:at[5]]) // without the s
+		if end = at[1]; at[6] >= 0 {
+			b.WriteString(verbs.Replace(text[at[6]:at[7]]))
+		}
+	}
+	return b.String() + text[end:]
 }
 
 // short is a duration for people: of four digits at most.

@@ -178,6 +178,7 @@ func TestWordsForPeople(t *testing.T) {
 	for text, want := range map[string]string{
 		"held: 1 of 1 rounds contended": "held: 1 of 1 round contended", "1 rounds of 12, 21 requests": "1 round of 12, 21 requests", "11 rounds": "11 rounds",
 		"violated in 1 of 20 rounds": "violated in 1 of 20 rounds", "after 1 requests": "after 1 request", "0.1 rounds": "0.1 rounds", "1 more rounds": "1 more round",
+		"1 keys are known, 1 rounds were": "1 key is known, 1 round was", "1 of 1 rounds count as contended": "1 of 1 round counts as contended", "21 keys are": "21 keys are",
 	} {
 		if got := sentence(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
