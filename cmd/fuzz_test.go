@@ -104,7 +104,7 @@ func FuzzFlags(f *testing.F) {
 
 // An age is read as it is written.
 func FuzzAge(f *testing.F) {
-	for _, text := range []string{"36h", "400d", "2w", "1d12h", "0.5w", "-1h", "1e9d", ""} {
+	for _, text := range []string{"36h", "400d", "2w", "1d12h", "0.5w", "-1h", "1e9d", "", "\n", "1d\n2h"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -100,8 +100,11 @@ func (f *runFilter) runs() (which store.Runs, text string, err error) {
 }
 
 // maskedURL gives the URL as stored runs have it: without secrets, and with what
-// the driver adds.
+// the driver adds. A part of one stays as it is.
 func maskedURL(text string) string {
+	if !isTarget(text) {
+		return text
+	}
 	if t, err := targets.Open(text); err == nil {
 		defer t.Close()
 		return t.Describe().URL

@@ -58,6 +58,10 @@ func Open(raw string) (Target, error) {
 	if u.Fragment != "" {
 		return nil, usagef("target %q: what follows # is no part of it; percent-encode a # as %%23", Redact(raw))
 	}
+	if spilt(u) {
+		return nil, usagef("target %q: there is an @ or a parameter where none can be: percent-encode special characters of a password (@ is %%40, / is %%2F, ? is %%3F), and begin parameters with ?",
+			Redact(raw))
+	}
 	for host := range strings.SplitSeq(u.Host, ",") {
 		if port, given := portOf(host); given && (port < 1 || port > 65535) {
 			return nil, usagef("target %q: there is no such port; ports go from 1 to 65535", Redact(raw))
@@ -170,7 +174,11 @@ func Redact(raw string) string {
 		return scheme + ":" + masked
 	}
 	if _, ok := u.User.Password(); ok {
-		u.User = url.UserPassword(u.User.Username(), masked)
+		name := u.User.Username()
+		if password, _ := u.User.Password(); spiltName(u) || password == "" && name != "" && loneUserIsSecret(u) {
+			name = masked
+		}
+		u.User = url.UserPassword(name, masked)
 	} else if u.User.Username() != "" && loneUserIsSecret(u) {
 		u.User = url.User(masked)
 	}
@@ -242,7 +250,7 @@ func secrets(u *url.URL) []string {
 	}
 	password, _ := u.User.Password()
 	add(password)
-	if password == "" && loneUserIsSecret(u) {
+	if password == "" && loneUserIsSecret(u) || spiltName(u) {
 		add(u.User.Username())
 	}
 	add(u.Fragment)
@@ -252,11 +260,6 @@ func secrets(u *url.URL) []string {
 				add(v)
 			}
 		}
-	}
-	if spilt(u) {
-		add(u.Host)
-		add(u.Path)
-		add(u.RawQuery)
 	}
 	if i, j := triggerID(u); i < j {
 		add(u.Path[i:j])
@@ -270,12 +273,20 @@ func secrets(u *url.URL) []string {
 // its colon, or a token, where no store has users without one.
 func loneUserIsSecret(u *url.URL) bool { return !strings.HasPrefix(u.Scheme, "postgres") }
 
+// spiltName tells whether what stands for the user holds the @ behind a password.
+func spiltName(u *url.URL) bool { return strings.Contains(u.User.Username(), "@") }
+
 // spilt tells whether a secret stands where no target has anything of its kind, so
 // that nobody can tell what is whose: a password held a character that ends the
 // place of passwords, and left its @ behind, or a parameter came without its ?.
 func spilt(u *url.URL) bool {
+	for name, values := range u.Query() {
+		if !isSecret(name) && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "=") && isSecret(v) }) {
+			return true
+		}
+	}
 	before := u.Host + u.Path
-	return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") || strings.Contains(u.Host, "=") || strings.Contains(before, "=") && isSecret(before)
+	return strings.Contains(u.EscapedPath()+u.RawQuery+u.Fragment, "@") || strings.Contains(u.Host, "=") || strings.Contains(before, "=") && isSecret(before)
 }
 
 type redactedError struct {
