@@ -286,5 +286,5 @@ func (c *cleaner) closeWatched(deletes []targets.Op, watched map[string]*runner.
 		return nil
 	}
 	fmt.Fprintf(c.out, "closed in %s: the watch of %s\n", c.store, count(len(closed), "key"))
-	return withStore(c.store, store.Open, func(s *store.Store) error { return s.UpdateGhosts(closed) })
+	return withStore(c.store, store.OpenToChange, func(s *store.Store) error { return s.UpdateGhosts(closed) })
 }

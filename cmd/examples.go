@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are shown in the help of each command, by its path: two or three that
-// can be pasted.
+// examples are shown in the help of each command that has none of its own, by its
+// path: two or three that can be pasted.
 var examples = map[string][]string{
 	"": {
 		"contend fail-if-exists",
@@ -72,10 +72,6 @@ var examples = map[string][]string{
 		"contend targets",
 		"contend targets sim",
 	},
-	"clean": {
-		"contend clean -t redis://127.0.0.1:6379 --run 01M8P4QDXB77DTFBJ75KQR8WX4",
-		"contend clean -t redis://127.0.0.1:6379 --older-than 2d",
-	},
 	"sim": {
 		"contend sim serve",
 		"contend sim rules",
@@ -138,7 +134,7 @@ var examples = map[string][]string{
 // addExamples gives the command and those below it their examples.
 func addExamples(cmd *cobra.Command) {
 	path := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))
-	if lines := examples[path]; lines != nil {
+	if lines := examples[path]; lines != nil && cmd.Example == "" {
 		cmd.Example = "  " + strings.Join(lines, "\n  ")
 	}
 	for _, sub := range cmd.Commands() {

@@ -11,9 +11,11 @@ import (
 	"contend/targets"
 )
 
-// words reads a command line as a shell does, with ' as the only quote.
+// words reads a command line as a shell does, with ' as the only quote, up to
+// what is not its arguments.
 func words(line string) (all []string) {
 	line, _, _ = strings.Cut(line, " > ")
+	line, _, _ = strings.Cut(line, " # ")
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
 			all = append(all, part)
