@@ -458,8 +458,8 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 	b.text = append(b.text, text)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {
 		where := "-o json=FILE writes"
-		if r.jsonTo != "" {
-			where = r.jsonTo + " has"
+		if r.JSONTo != "" {
+			where = r.JSONTo + " has"
 		}
 		b.text = append(b.text, fmt.Sprintf("%s more: %s the witnesses.", plural(more, "violation"), where))
 	}

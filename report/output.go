@@ -101,7 +101,7 @@ func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) er
 func besideJSON(r Printable, where string) Printable {
 	switch r := r.(type) {
 	case Result:
-		r.jsonTo = where
+		r.JSONTo = where
 		return r
 	case *Suite:
 		s := *r
@@ -109,7 +109,7 @@ func besideJSON(r Printable, where string) Printable {
 		for i, run := range s.Runs {
 			if run.Result != nil {
 				result := *run.Result
-				result.jsonTo = where
+				result.JSONTo = where
 				s.Runs[i].Result = &result
 			}
 		}

@@ -163,7 +163,8 @@ type Result struct {
 	Expectations []Expectation        `json:"expectations"`
 	Detail       scenarios.Detail     `json:"detail"`
 
-	jsonTo string // where the json output goes, for the other formats; "": nowhere
+	// JSONTo is where the json output goes, which the other formats name; "": nowhere.
+	JSONTo string `json:"-"`
 }
 
 // Outcome counts the contenders with one fate.

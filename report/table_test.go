@@ -168,7 +168,7 @@ func TestWitnessesAreWhereTheReportSays(t *testing.T) {
 			}
 		}
 	}
-	if r.jsonTo != "" {
+	if r.JSONTo != "" {
 		t.Error("the result itself was changed")
 	}
 }
