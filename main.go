@@ -12,9 +12,17 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first interrupt the run settles; with the handler gone, a second
-	// one ends the process at once.
-	context.AfterFunc(ctx, stop)
-	os.Exit(cmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, settle := context.WithCancel(context.Background())
+	halt := make(chan struct{})
+	go func() {
+		<-signals
+		settle()
+		<-signals
+		// With the handler gone, a third one ends the process whatever it does.
+		signal.Stop(signals)
+		close(halt)
+	}()
+	os.Exit(cmd.Run(cmd.WithHalt(ctx, halt), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

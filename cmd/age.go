@@ -15,7 +15,7 @@ import (
 // (w) and days (d) in front.
 type age time.Duration
 
-var agePattern = regexp.MustCompile(`^(?:(\d+(?:\.\d+)?)w)?(?:(\d+(?:\.\d+)?)d)?(.*)$`)
+var agePattern = regexp.MustCompile(`(?s)^(?:(\d+(?:\.\d+)?)w)?(?:(\d+(?:\.\d+)?)d)?(.*)$`)
 
 const day = 24 * time.Hour
 

@@ -35,7 +35,7 @@ type cleaner struct {
 func newClean(c console) *cobra.Command {
 	clean := cleaner{console: c}
 	cmd := &cobra.Command{
-		Use: "clean", Short: "remove the keys that a killed run left behind", GroupID: "other", Args: cobra.NoArgs,
+		Use: "clean", Short: "remove the keys that a killed run left behind", GroupID: "other", Args: noArguments,
 		Long: `clean removes from a target the keys of one run (--run ID), or of every run that began longer ago than --older-than, and
 lists them again to see that they are gone. Every key of contend begins with --key-prefix and the ID of its run, which tells
 when that began; other keys are never touched.
@@ -286,5 +286,5 @@ func (c *cleaner) closeWatched(deletes []targets.Op, watched map[string]*runner.
 		return nil
 	}
 	fmt.Fprintf(c.out, "closed in %s: the watch of %s\n", c.store, count(len(closed), "key"))
-	return withStore(c.store, store.Open, func(s *store.Store) error { return s.UpdateGhosts(closed) })
+	return withStore(c.store, store.OpenToChange, func(s *store.Store) error { return s.UpdateGhosts(closed) })
 }

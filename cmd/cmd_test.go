@@ -25,6 +25,10 @@ var builtIn string
 type tidied struct{ *testing.M }
 
 func (m tidied) Run() int {
+	// What reports look like is not up to where the tests run.
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		os.Unsetenv(name)
+	}
 	var err error
 	if builtIn, err = os.MkdirTemp("", "contend-built-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

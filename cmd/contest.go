@@ -29,6 +29,8 @@ type contestLaunch struct {
 
 func (l *contestLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *contestLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *contestLaunch) register(fs *pflag.FlagSet) {
 	if few, ok := l.scenario.(interface{ Crowd() int }); ok {
 		l.contenders = few.Crowd()
@@ -161,34 +163,28 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 		recorder = runner.NewRecorder(record, front)
 		observers = append(observers, recorder)
 	}
-	progress := (*report.Progress)(nil)
+	done := func() {}
 	if !with.silent {
-		progress = report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
+		progress := report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		progress.Counted = maker.Counted
-		observers = append(observers, progress)
+		observers, done = append(observers, progress), progress.Done
 	}
-	told := make(chan struct{})
-	callOff := context.AfterFunc(ctx, func() {
-		defer close(told)
+	defer c.runs.begin(front)()
+	over := c.onInterrupt(ctx, done, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			fmt.Fprintln(c.err, "contend: the time is up: no more rounds; the last is settled and the keys are removed")
+			c.tell("the time is up: no more rounds; the last is settled and the keys are removed")
 			return
 		}
-		fmt.Fprintf(c.err, "\ncontend: interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
-			"then remove them with: %s\n", cleanCommand(front))
+		c.tell("interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
+			"then remove them with: %s", cleanCommand(front))
 	})
 	summary := run.Run(ctx, observers, maker)
-	if !callOff() {
-		<-told
-	}
-	if progress != nil {
-		progress.Done()
-	}
+	over()
 	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted,
 		Left: leftText(summary.Left)}
 	if summary.Stopped != nil {
 		end.Stopped = summary.Stopped.Error()
-		fmt.Fprintf(c.err, "contend: stopped: %v\n", summary.Stopped)
+		c.tell("stopped: %v", summary.Stopped)
 	}
 	tellLeft(c, summary.Left, front)
 	r := maker.Make(end)

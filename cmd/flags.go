@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
@@ -192,14 +193,6 @@ func registerOutputs(fs *pflag.FlagSet, outputs *[]string, quiet, noColour *bool
 	fs.BoolVar(noColour, "no-color", false, "no colour; also NO_COLOR, TERM=dumb, and off a terminal")
 }
 
-// outputsOf reads -o and -q together.
-func outputsOf(values []string, quiet bool) ([]report.Output, error) {
-	if quiet {
-		values = append([]string{"quiet"}, values...)
-	}
-	return report.ParseOutputs(values)
-}
-
 var prefixPattern = regexp.MustCompile(`^[a-zA-Z0-9:._#{}-]{1,100}$`)
 
 func checkPrefix(prefix string) error {
@@ -267,8 +260,10 @@ func (f *commonFlags) check(fs *pflag.FlagSet) []error {
 	wrong.refuse(fs.Changed("rate") && (!(f.rate > 0) || math.IsInf(f.rate, 0)), "--rate %v: must be a number above 0; leave it out for the target's own limit", f.rate)
 	wrong.refuse(f.valueSize < 0 || f.valueSize > 10<<20, "--value-size %d: from 0 to 10485760 bytes", f.valueSize)
 	wrong.refuse(!f.unjudged && f.expectVerdict != "held" && f.expectVerdict != "violated", "--expect-verdict %q: there are held, violated", f.expectVerdict)
-	if err := checkPrefix(f.keyPrefix); err != nil {
-		wrong = append(wrong, err)
+	for _, err := range []error{checkPrefix(f.keyPrefix), report.CheckExpectations(f.expect)} {
+		if err != nil {
+			wrong = append(wrong, err)
+		}
 	}
 	if f.seed != "" {
 		_, err := strconv.ParseUint(f.seed, 10, 64)
@@ -443,6 +438,11 @@ var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+,=-]+$`)
 func shellQuote(word string) string {
 	if plainWord.MatchString(word) {
 		return word
+	}
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		// As bash, zsh and ksh read it, on one line.
+		quoted := strconv.Quote(word)
+		return "$'" + strings.NewReplacer(`\"`, `"`, "'", `\'`).Replace(quoted[1:len(quoted)-1]) + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -12,12 +12,7 @@ import (
 func newForge(c console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forge", Short: "the companion app, through which a live Forge site is measured", GroupID: "other",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("forge: unknown command %q; there is init", args[0])
-			}
-			return cmd.Help()
-		},
+		RunE: group,
 		Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(newForgeInit(c))
@@ -26,7 +21,7 @@ func newForge(c console) *cobra.Command {
 
 func newForgeInit(c console) *cobra.Command {
 	return &cobra.Command{
-		Use: "init DIR", Short: "write the companion app to a folder, and tell how to deploy it", Args: cobra.ExactArgs(1),
+		Use: "init DIR", Short: "write the companion app to a folder, and tell how to deploy it", Args: oneFile("forge init", "name one folder, a new or empty one"),
 		Long: `init writes the companion app to DIR, a new or empty folder, and prints the commands that deploy it, run
 contend through it and remove it again. The app is a Forge app with one web trigger, which does the
 requests of contend next to the storage; its README tells what it takes and who may call it.`,

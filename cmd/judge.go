@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ replies in it alone; what the run itself concluded is not looked at. A record th
 
 ` + exitHelp,
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, named{"the record that is judged", args[0], reads})
 			if err != nil {
 				return err
 			}
@@ -50,10 +51,15 @@ func judgeFile(name string) (report.Result, error) {
 		return report.Result{}, fmt.Errorf("judge: %w; name a file that --record wrote", err)
 	}
 	defer f.Close()
+	return judgeRecord(name, f)
+}
+
+// judgeRecord judges what is read, which errors name.
+func judgeRecord(name string, record io.Reader) (report.Result, error) {
 	var races *report.Maker
 	var watches *report.WatchMaker
 	var probes *report.ProbeMaker
-	end, err := runner.Replay(f, func(header json.RawMessage) (to runner.Shown, err error) {
+	end, err := runner.Replay(record, func(header json.RawMessage) (to runner.Shown, err error) {
 		var front report.Front
 		if err := json.Unmarshal(header, &front); err != nil {
 			return to, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)

@@ -64,19 +64,19 @@ type night struct {
 }
 
 func (n *night) run(ctx context.Context, command string) error {
-	var err error
-	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet); err != nil {
-		return err
-	}
-	if err := apart(n.flags.store, n.outputs, ""); err != nil {
-		return err
-	}
 	runs, err := readSuite(n.file)
 	if err != nil {
 		return err
 	}
+	if n.outputs, err = outputsOf(n.flags.outputs, n.flags.quiet, append(suiteFiles(n.file, runs), storeOf(n.flags.store))...); err != nil {
+		return err
+	}
+	tellOverruled(n.c, runs)
 	if n.flags.dryRun {
-		return printPlans(n.c.out, runs)
+		if err := checkDry(n.c, n.flags.set, n.outputs); err != nil {
+			return err
+		}
+		return printPlans(n.c.plan(), runs)
 	}
 	if n.kept, err = openStore(n.c, &commonFlags{store: n.flags.store, storeByDefault: true, storeGiven: n.storeGiven, quiet: n.flags.quiet}, true); err != nil {
 		return err

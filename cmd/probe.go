@@ -30,6 +30,8 @@ type probeLaunch struct {
 
 func (l *probeLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *probeLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *probeLaunch) register(fs *pflag.FlagSet) {
 	l.unjudged = true
 	l.registerTarget(fs, defaultTarget)
@@ -109,12 +111,17 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		recorder.Controls(&runner.Controls{Skipped: true})
 		observers = append(observers, recorder)
 	}
+	done := func() {}
 	if !with.silent {
 		progress := report.NewProbeProgress(c.err, isTerminal(c.err), len(plan.Inquiries))
-		defer progress.Done()
-		observers = append(observers, progress)
+		observers, done = append(observers, progress), progress.Done
 	}
+	defer c.runs.begin(front)()
+	over := c.onInterrupt(ctx, done, func() {
+		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(front))
+	})
 	summary := probe.Run(limited, observers)
+	over()
 	end := endOfProbe(summary)
 	if end.Interrupted && ctx.Err() == nil {
 		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
@@ -140,12 +147,10 @@ func endOfProbe(s runner.ProbeSummary) runner.End {
 // tellEnd tells on standard error why a probe ended early, and which keys it left.
 func tellEnd(c console, end runner.End, left error, front report.Front) {
 	switch {
-	case end.Interrupted:
-		fmt.Fprintln(c.err, "contend: interrupted: nothing more was asked")
 	case end.Stopped != "":
-		fmt.Fprintf(c.err, "contend: stopped: %s\n", end.Stopped)
+		c.tell("stopped: %s", end.Stopped)
 	case end.Cut != "":
-		fmt.Fprintf(c.err, "contend: the probe was cut: %s\n", end.Cut)
+		c.tell("the probe was cut: %s", end.Cut)
 	}
 	tellLeft(c, left, front)
 }

@@ -218,7 +218,7 @@ func TestProbeIsInterrupted(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "probe.jsonl")
 	var out, errs bytes.Buffer
 	code := cmd.Run(ctx, []string{"probe", "-t", "sim:?latency=30ms", "--record", record, "--no-progress"}, strings.NewReader(""), &out, &errs)
-	if code != 130 || !strings.Contains(errs.String(), "interrupted: nothing more was asked") || !strings.Contains(out.String(), "NOT ALL ANSWERED: ") {
+	if code != 130 || !strings.Contains(errs.String(), "interrupted: nothing more is asked") || !strings.Contains(out.String(), "NOT ALL ANSWERED: ") {
 		t.Errorf("exit %d: %s\n%s", code, errs.String(), out.String())
 	}
 	if code, stdout, _ := contend(t, "judge", record, "-q"); code != 130 || !strings.Contains(stdout, "; interrupted") {

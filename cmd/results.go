@@ -30,16 +30,7 @@ func newResults(c console) *cobra.Command {
 		Use: "results", Short: "stored runs, ghosts and trends: list, show, ghosts, trend, export, prune", GroupID: "other", Args: cobra.ArbitraryArgs,
 		Long: `results shows and tends what runs have stored with --store. Reading needs no permission to write, and goes on
 while others write.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				var names []string
-				for _, sub := range cmd.Commands() {
-					names = append(names, sub.Name())
-				}
-				return fmt.Errorf("results: unknown command %q; there are %s", args[0], strings.Join(names, ", "))
-			}
-			return cmd.Help()
-		},
+		RunE: group,
 	}
 	cmd.PersistentFlags().StringVar(&file, "store", "", "the `FILE` that runs were stored in (default: the user's own)")
 	cmd.AddCommand(newResultsList(c, &file), newResultsShow(c, &file), newResultsGhosts(c, &file), newResultsTrend(c, &file), newResultsExport(c, &file), newResultsPrune(c, &file))
@@ -109,8 +100,11 @@ func (f *runFilter) runs() (which store.Runs, text string, err error) {
 }
 
 // maskedURL gives the URL as stored runs have it: without secrets, and with what
-// the driver adds.
+// the driver adds. A part of one stays as it is.
 func maskedURL(text string) string {
+	if !isTarget(text) {
+		return text
+	}
 	if t, err := targets.Open(text); err == nil {
 		defer t.Close()
 		return t.Describe().URL
@@ -136,9 +130,9 @@ func newResultsList(c console, file *string) *cobra.Command {
 	var outputs []string
 	var quiet, noColour bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "one line a run, the newest last", Args: cobra.NoArgs,
+		Use: "list", Short: "one line a run, the newest last", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -147,7 +141,7 @@ func newResultsList(c console, file *string) *cobra.Command {
 				return err
 			}
 			return withStore(*file, store.OpenToRead, func(s *store.Store) error {
-				list := report.Table{Name: "runs", Columns: []report.Column{{Head: "run", Name: "run"}, {Head: "started UTC", Name: "started"},
+				list := report.Table{Name: "runs", Whole: []string{"run"}, Columns: []report.Column{{Head: "run", Name: "run"}, {Head: "started UTC", Name: "started"},
 					{Head: "", Name: "elapsed_ns"}, {Head: "scenario", Name: "scenario"}, {Head: "target"}, {Name: "target"}, {Name: "simulated"},
 					{Name: "server"}, {Name: "tool"}, {Head: "verdict", Name: "verdict"}, {Name: "interrupted"}, {Head: "labels", Name: "labels"}}}
 				for r, err := range s.Runs(which) {
@@ -184,7 +178,7 @@ func newResultsShow(c console, file *string) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -271,7 +265,7 @@ func newResultsGhosts(c console, file *string) *cobra.Command {
 	var outputs []string
 	var quiet, noColour bool
 	cmd := &cobra.Command{
-		Use: "ghosts", Short: "one line a key with a time to live, and what is known of it", Args: cobra.NoArgs,
+		Use: "ghosts", Short: "one line a key with a time to live, and what is known of it", Args: noArguments,
 		Long: `ghosts lists the keys of ttl-ghost with what is known of each:
   pending    not created yet, or not expired yet
   blocked    expired, and refuses create-if-absent as far as is known
@@ -282,7 +276,7 @@ func newResultsGhosts(c console, file *string) *cobra.Command {
 The expiry is by the clock of the machine that ran contend. A key blocked for at least "last blocked" after it, and for at most
 "first free".`,
 		RunE: func(*cobra.Command, []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}
@@ -291,7 +285,7 @@ The expiry is by the clock of the machine that ran contend. A key blocked for at
 				return err
 			}
 			return withStore(*file, store.OpenToRead, func(s *store.Store) error {
-				list := report.Table{Name: "ghosts", Columns: report.GhostColumns()}
+				list := report.Table{Name: "ghosts", Whole: []string{"key"}, Columns: report.GhostColumns()}
 				for ghosts, err := range byRun(s.Ghosts(which)) {
 					if err != nil {
 						return err
@@ -313,7 +307,7 @@ func newResultsExport(c console, file *string) *cobra.Command {
 	var format string
 	var ghosts bool
 	cmd := &cobra.Command{
-		Use: "export", Short: "all that is stored, as JSON lines or CSV", Args: cobra.NoArgs,
+		Use: "export", Short: "all that is stored, as JSON lines or CSV", Args: noArguments,
 		Long: `export writes the store to standard output, the oldest run first and one thing in memory at a time.
 As JSON lines a header is followed by {"run": …}, the whole result, and after each run by {"ghost": …, "probes": […]} for each of
 its keys, with every request and reply. As CSV it is a line a run, or with --ghosts a line a key.`,
@@ -423,7 +417,7 @@ func newResultsPrune(c console, file *string) *cobra.Command {
 	var keep time.Duration
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "prune --keep AGE", Short: "remove old runs with their ghosts and probes", Args: cobra.NoArgs,
+		Use: "prune --keep AGE", Short: "remove old runs with their ghosts and probes", Args: noArguments,
 		Long: `prune removes every run that started longer ago than --keep, with its keys and their probes, and gives the room
 back to the disk. A run is kept whole while one of its keys is still asked about and its watch has not ended by then.
 Nothing is sent to any target.`,
@@ -432,7 +426,7 @@ Nothing is sent to any target.`,
 				return errors.New("prune: needs --keep AGE, such as --keep 400d; --dry-run tells what would be removed")
 			}
 			before := time.Now().Add(-keep)
-			return withStore(*file, store.Open, func(s *store.Store) error {
+			return withStore(*file, store.OpenToChange, func(s *store.Store) error {
 				p, err := s.Prune(before, dryRun)
 				what := fmt.Sprintf("%s, %s and %s of before %s", count(p.Runs, "run"), count(p.Ghosts, "ghost"), count(p.Probes, "probe"),
 					before.UTC().Format("2006-01-02 15:04 UTC"))

@@ -15,7 +15,7 @@ func newResultsTrend(c console, file *string) *cobra.Command {
 	var outputs []string
 	var quiet, noColour, failOnAlarm bool
 	cmd := &cobra.Command{
-		Use: "trend", Short: "night by night: winners, violations, medians, what drifted and what changed", Args: cobra.NoArgs,
+		Use: "trend", Short: "night by night: winners, violations, medians, what drifted and what changed", Args: noArguments,
 		Long: `trend compares the runs of a scenario on a target, with the same strategies and parameters, night by night. A night is a
 day of UTC, by the start of the run; several runs of a night are put together. A key counts for the night that made it, whenever
 its watch ended.
@@ -28,7 +28,7 @@ Exit status:
   2    the command line or the store is wrong
   5    with --fail-on-alarm: an alarm on the latest night`,
 		RunE: func(*cobra.Command, []string) error {
-			to, err := outputsOf(outputs, quiet)
+			to, err := outputsOf(outputs, quiet, storeOf(*file))
 			if err != nil {
 				return err
 			}

@@ -29,10 +29,11 @@ type suiteFlags struct {
 	noProgress bool
 	dryRun     bool
 	store      string
+	set        *pflag.FlagSet // that these are in
 }
 
 func (f *suiteFlags) register(fs *pflag.FlagSet) {
-	fs.SortFlags = false
+	f.set, fs.SortFlags = fs, false
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan of every run and send nothing")
 	fs.StringVar(&f.store, "store", "", "keep the results in this `FILE` (SQLite)")
 	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
@@ -88,6 +89,8 @@ type planned struct {
 	name    string
 	launch  launch
 	command string
+	// overruled are parameters of the suite for which the environment has others.
+	overruled []string
 }
 
 // suiteScenarios are what a suite can run: the scenarios and their flags.
@@ -120,46 +123,64 @@ func suiteScenarios() []suite.Scenario {
 	return all
 }
 
-// plan sets a scenario's flags as the suite has them, and checks them.
+// plan sets a scenario's flags as the suite has them, and checks them; it is what
+// could be made of them where it fails too.
 func plan(run suite.Run) (planned, error) {
 	l := newLaunch(scenarios.Find(run.Scenario))
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	l.register(fs)
+	p := planned{name: run.Name, launch: l}
 	// The environment goes before the file, for what a file can set.
-	if err := fromEnvironment(fs, append(strings.Fields(suite.GivenToRun), "label")...); err != nil {
-		return planned{}, err
-	}
+	wrong := []error{fromEnvironment(fs, append(strings.Fields(suite.GivenToRun), "label")...)}
 	for _, a := range run.Arguments {
 		if fs.Changed(a.Name) {
+			p.overruled = append(p.overruled, a.Name)
 			continue
 		}
 		for _, value := range a.Values {
 			if err := fs.Set(a.Name, value); err != nil {
-				return planned{}, fmt.Errorf("--%s %q: %w", a.Name, value, err)
+				wrong = append(wrong, plainly(err))
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(run.Labels)) {
-		if err := fs.Set("label", name+"="+run.Labels[name]); err != nil {
-			return planned{}, err
-		}
+		wrong = append(wrong, fs.Set("label", name+"="+run.Labels[name]))
 	}
-	return planned{run.Name, l, commandLine(run.Scenario, fs)}, l.check(fs)
+	p.command = commandLine(run.Scenario, fs)
+	return p, errors.Join(append(wrong, l.check(fs))...)
 }
 
-// check plans a run and opens its target, which sends nothing.
+// check plans a run and opens its target, which sends nothing; what is wrong with
+// either is told.
 func check(run suite.Run) error {
 	p, err := plan(run)
-	if err == nil {
-		if err = p.launch.ready(nil, p.command); err == nil {
-			p.launch.close()
+	if err != nil {
+		targetErr := checkTarget(p.launch)
+		if targetErr != nil {
+			targetErr = fmt.Errorf("--target: %w", targetErr)
 		}
+		return errors.Join(err, targetErr)
 	}
-	var usage *targets.UsageError
-	if errors.As(err, &usage) {
+	if err = p.launch.ready(nil, p.command); err == nil {
+		p.launch.close()
+	}
+	if _, usage := errors.AsType[*targets.UsageError](err); usage {
 		return fmt.Errorf("--target: %w", err)
 	}
 	return err
+}
+
+// tellOverruled tells which parameters of a suite the environment goes before.
+func tellOverruled(c console, runs []planned) {
+	in := make(map[string]int)
+	for _, p := range runs {
+		for _, name := range p.overruled {
+			in[name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		c.tell("note: %s in the environment goes before the %s of %s in the suite", variable(name), name, count(in[name], "run"))
+	}
 }
 
 // readSuite reads a suite file; everything that is wrong with it is told.
@@ -185,19 +206,24 @@ func readSuite(file string) ([]planned, error) {
 
 // runSuite runs a suite file and reports.
 func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, command string) error {
-	outputs, err := outputsOf(flags.outputs, flags.quiet)
-	if err != nil {
-		return err
-	}
-	if err := apart(flags.store, outputs, ""); err != nil {
-		return err
-	}
 	runs, err := readSuite(file)
 	if err != nil {
 		return err
 	}
+	files := suiteFiles(file, runs)
+	if flags.store != "" {
+		files = append(files, storeOf(flags.store))
+	}
+	outputs, err := outputsOf(flags.outputs, flags.quiet, files...)
+	if err != nil {
+		return err
+	}
+	tellOverruled(c, runs)
 	if flags.dryRun {
-		return printPlans(c.out, runs)
+		if err := checkDry(c, flags.set, outputs); err != nil {
+			return err
+		}
+		return printPlans(c.plan(), runs)
 	}
 	var kept *store.Store
 	if flags.store != "" {
@@ -225,7 +251,7 @@ func runAll(ctx context.Context, c console, runs []planned, s report.Suite, outp
 // startSeveral makes a run for each number of contenders.
 func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag.FlagSet) error {
 	name := l.scenario.Info().Name
-	outputs, err := outputsOf(l.outputs, l.quiet)
+	outputs, err := outputsOf(l.outputs, l.quiet, l.kept())
 	if err != nil {
 		return err
 	}
@@ -250,7 +276,7 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 		if err != nil {
 			return err
 		}
-		p := planned{fmt.Sprintf("%s -n %d", name, n), each, commandLine(name, fs)}
+		p := planned{name: fmt.Sprintf("%s -n %d", name, n), launch: each, command: commandLine(name, fs)}
 		if err := each.ready(nil, p.command); err != nil {
 			return err
 		}
@@ -258,7 +284,10 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 		runs = append(runs, p)
 	}
 	if l.dryRun {
-		return printPlans(c.out, runs)
+		if err := checkDry(c, given, outputs); err != nil {
+			return err
+		}
+		return printPlans(c.plan(), runs)
 	}
 	kept, err := openStore(c, &l.commonFlags, true)
 	if err != nil {
@@ -318,7 +347,7 @@ func (p planned) run(ctx context.Context, c console, with equipment) report.Suit
 	}
 	if with.kept != nil {
 		if err := with.kept.SaveResult(r); err != nil {
-			fmt.Fprintf(c.err, "contend: the result of %s could not be kept: %v\n", p.name, err)
+			c.tell("the result of %s could not be kept: %v", p.name, err)
 			out.Exit = worst([]int{out.Exit, exitCannotRun})
 		}
 	}
@@ -331,7 +360,7 @@ func tellRun(c console, outputs []report.Output, r *report.SuiteRun) {
 	w := c.err
 	for _, o := range outputs {
 		if o.File == "" && o.Format == "table" {
-			w = c.out
+			w = c.plan()
 		}
 		if o.File == "" && o.Format == "quiet" {
 			return
@@ -364,7 +393,7 @@ func concludeSuite(ctx context.Context, c console, s *report.Suite, outputs []re
 		return &cannotRun{err}
 	}
 	if err != nil {
-		fmt.Fprintf(c.err, "contend: %v\n", err)
+		c.tell("%v", err)
 	}
 	if s.Exit == exitHeld {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 // launch is a scenario on its way from flags to a result.
 type launch interface {
 	common() *commonFlags
+	info() scenarios.Info
 	register(*pflag.FlagSet)
 	// check refuses what can be refused by the flags alone.
 	check(*pflag.FlagSet) error
@@ -65,30 +65,41 @@ func newLaunch(s scenarios.Scenario) launch {
 func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 	info, l := s.Info(), newLaunch(s)
 	cmd := &cobra.Command{
-		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: cobra.NoArgs,
+		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: noArguments,
 		Long: info.Help + "\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := l.check(cmd.Flags()); err != nil {
+			wrong := []error{l.check(cmd.Flags()), checkTarget(l)}
+			contest, isContest := l.(*contestLaunch)
+			if isContest {
+				wrong = append(wrong, contest.idle(cmd.Flags())...)
+			}
+			if err := errors.Join(wrong...); err != nil {
 				return err
 			}
-			if contest, ok := l.(*contestLaunch); ok && len(contest.several) > 0 {
+			if isContest && len(contest.several) > 0 {
 				return startSeveral(cmd.Context(), c, contest, cmd.Flags())
 			}
-			return start(cmd.Context(), c, l, commandLine(info.Name, cmd.Flags()))
+			return start(cmd.Context(), c, l, cmd.Flags())
 		},
 	}
 	l.register(cmd.Flags())
 	return cmd
 }
 
-// start checks the rest of the command line, runs and reports.
-func start(ctx context.Context, c console, l launch, command string) error {
-	flags := l.common()
-	outputs, err := outputsOf(flags.outputs, flags.quiet)
-	if err != nil {
-		return err
+// checkTarget gives what is wrong with the target, of which nothing is asked.
+func checkTarget(l launch) error {
+	t, err := targets.Open(l.common().target)
+	if err == nil {
+		t.Close()
 	}
-	if err := apart(flags.store, outputs, flags.record); err != nil {
+	return err
+}
+
+// start checks the rest of the command line, runs and reports.
+func start(ctx context.Context, c console, l launch, fs *pflag.FlagSet) error {
+	flags, command := l.common(), commandLine(l.info().Name, fs)
+	outputs, err := outputsOf(flags.outputs, flags.quiet, append(inputs(l), flags.kept(), named{"--record", flags.record, writes})...)
+	if err != nil {
 		return err
 	}
 	// A store that is there may have what is to be gone on with; a new one is made when
@@ -106,13 +117,16 @@ func start(ctx context.Context, c console, l launch, command string) error {
 		return err
 	}
 	defer l.close()
-	record, err := openRecord(flags.record, outputs)
+	record, err := openRecord(flags.record)
 	if err != nil {
 		return err
 	}
 	defer record.close()
 	if flags.dryRun {
-		return l.printPlan(c.out)
+		if err := checkDry(c, fs, outputs); err != nil {
+			return err
+		}
+		return l.printPlan(c.plan())
 	}
 	if kept == nil {
 		if kept, err = openStore(c, flags, true); err != nil {
@@ -147,7 +161,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 			return nil, err
 		}
 		if !flags.dryRun && !flags.quiet && (create || exists(file)) {
-			fmt.Fprintf(c.err, "contend: results are kept in %s\n", file)
+			c.tell("results are kept in %s", file)
 		}
 	}
 	if file == "" || !create && !exists(file) {
@@ -156,7 +170,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 	kept, err := store.Open(file)
 	if err != nil && flags.storeByDefault && !flags.storeGiven && isVolatile(flags.target) {
 		// Its keys die with the process: nothing need be gone on with.
-		fmt.Fprintf(c.err, "contend: the result is not kept: %v\n", err)
+		c.tell("the result is not kept: %v", err)
 		return nil, nil
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
@@ -165,25 +179,10 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 	return kept, err
 }
 
-// apart refuses to write anything else into the file of the store.
-func apart(file string, outputs []report.Output, record string) error {
-	if file == "" {
-		return nil
-	}
-	if record != "" && filepath.Clean(record) == filepath.Clean(file) {
-		return fmt.Errorf("--record %q: is the file of --store; name another", record)
-	}
-	for _, o := range outputs {
-		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(file) {
-			return fmt.Errorf("--output %s=%q: is the file of --store; name another", o.Format, o.File)
-		}
-	}
-	return nil
-}
-
+// exists tells whether there is a store; an empty file is one to be.
 func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
 }
 
 // conclude gives the exit status; a report that could not be written is told, and
@@ -194,7 +193,7 @@ func conclude(c console, r report.Result, writing error) error {
 		return status
 	}
 	if status == exitStatus(exitViolated) {
-		fmt.Fprintf(c.err, "contend: %v\n", writing)
+		c.tell("%v", writing)
 		return status
 	}
 	return &cannotRun{writing}
@@ -278,18 +277,13 @@ type recordFile struct {
 
 // openRecord opens the file of --record; an empty name gives one that takes
 // nothing.
-func openRecord(name string, outputs []report.Output) (*recordFile, error) {
+func openRecord(name string) (*recordFile, error) {
 	f := &recordFile{name: name}
 	if name == "" {
 		return f, nil
 	}
 	if name == "-" {
 		return nil, errors.New(`--record "-": the report goes to standard output; name a file`)
-	}
-	for _, o := range outputs {
-		if o.File != "" && filepath.Clean(o.File) == filepath.Clean(name) {
-			return nil, fmt.Errorf("--record %q: the %s output goes to the same file", name, o.Format)
-		}
 	}
 	_, statErr := os.Stat(name)
 	f.made = os.IsNotExist(statErr)

@@ -12,7 +12,7 @@ import (
 // is there to make that file.
 func newSuiteSchema(c console) *cobra.Command {
 	return &cobra.Command{
-		Use: "suite-schema", Short: "print the JSON Schema of suite files", Hidden: true, Args: cobra.NoArgs,
+		Use: "suite-schema", Short: "print the JSON Schema of suite files", Hidden: true, Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			schema, err := suite.Schema(suiteScenarios())
 			if err == nil {

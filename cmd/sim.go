@@ -31,15 +31,10 @@ func newSim(c console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sim", Short: "the emulator of Forge KVS: as a server, its rules, the shim for Node", GroupID: "other",
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("sim: unknown command %q; there are serve, rules, shim", args[0])
-			}
-			return cmd.Help()
-		},
+		RunE: group,
 	}
 	cmd.AddCommand(newSimServe(c), newSimRules(c), &cobra.Command{
-		Use: "shim", Short: "print the script that lets unmodified @forge/kvs and @forge/sql talk to the server", Args: cobra.NoArgs,
+		Use: "shim", Short: "print the script that lets unmodified @forge/kvs and @forge/sql talk to the server", Args: noArguments,
 		Long: `shim prints a script for Node:
 
     contend sim shim > forge-shim.cjs
@@ -106,7 +101,7 @@ var clashes = map[string]*emulator.Error{
 func newSimServe(c console) *cobra.Command {
 	var f simFlags
 	cmd := &cobra.Command{
-		Use: "serve", Short: "serve the wire protocol of @forge/kvs and @forge/sql", Args: cobra.NoArgs,
+		Use: "serve", Short: "serve the wire protocol of @forge/kvs and @forge/sql", Args: noArguments,
 		Long: `serve puts the emulator behind HTTP until it is interrupted:
 
     /kvs/api/v1/…              the calls of @forge/kvs
@@ -142,7 +137,7 @@ func (f *simFlags) serve(ctx context.Context, c console) error {
 	address := listener.Addr().String()
 	a, err := netip.ParseAddrPort(address)
 	if options.Steerable = err == nil && a.Addr().Unmap().IsLoopback(); !options.Steerable {
-		fmt.Fprintf(c.err, "contend: warning: %s is not a loopback address; whoever reaches it can read and write the keys\n", address)
+		c.tell("warning: %s is not a loopback address; whoever reaches it can read and write the keys", address)
 	}
 	fmt.Fprintf(c.out, "listening on http://%s\n", address)
 	if err := server.Serve(ctx, listener, server.New(store, options)); err != nil {
@@ -207,7 +202,7 @@ func (f *simFlags) entities() (map[string]emulator.Entity, error) {
 func newSimRules(c console) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "rules", Short: "every behaviour of the emulator, with its source or as an assumption", Args: cobra.NoArgs,
+		Use: "rules", Short: "every behaviour of the emulator, with its source or as an assumption", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			switch output {
 			case "table":

@@ -14,7 +14,12 @@ import (
 func newTargets(c console) *cobra.Command {
 	return &cobra.Command{
 		Use: "targets [KIND]", Short: "every kind of target: URL form, what it supports, an example", GroupID: "other",
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("targets: name one kind, or none for all; there are %q", args)
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			drivers := targets.Drivers()
 			if len(args) == 1 {

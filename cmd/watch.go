@@ -43,6 +43,8 @@ type watchLaunch struct {
 
 func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
 
+func (l *watchLaunch) info() scenarios.Info { return l.scenario.Info() }
+
 func (l *watchLaunch) register(fs *pflag.FlagSet) {
 	l.registerTarget(fs, watchTarget)
 	fs.AddGoFlagSet(ownFlags(l.scenario))
@@ -296,7 +298,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	for _, run := range with.earlier {
 		requests -= run.requests
 		if err := with.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
-			fmt.Fprintf(c.err, "contend: the result of run %s could not be kept: %v\n", run.front.Run, err)
+			c.tell("the result of run %s could not be kept: %v", run.front.Run, err)
 		}
 	}
 	return own.conclude(summary, requests), nil
@@ -312,7 +314,7 @@ func abandonAll(c console, kept *store.Store, ghosts []*runner.Ghost) {
 		}
 	}
 	if err := kept.UpdateGhosts(left); err != nil {
-		fmt.Fprintf(c.err, "contend: %v\n", err)
+		c.tell("%v", err)
 	}
 }
 
@@ -357,27 +359,21 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 		recorder = runner.NewRecorder(with.record, front)
 		observers = append(observers, recorder)
 	}
-	progress := (*report.WatchProgress)(nil)
+	done := func() {}
 	if !with.silent {
-		progress = report.NewWatchProgress(c.err, isTerminal(c.err))
-		observers = append(observers, progress)
+		progress := report.NewWatchProgress(c.err, isTerminal(c.err))
+		observers, done = append(observers, progress), progress.Done
 	}
-	told := make(chan struct{})
-	callOff := context.AfterFunc(ctx, func() {
-		defer close(told)
-		fmt.Fprint(c.err, "\ncontend: interrupted: no more probes; what was measured is reported. Interrupt again to stop at once\n")
+	defer c.runs.begin(front)()
+	over := c.onInterrupt(ctx, done, func() {
+		c.tell("interrupted: no more probes; what was measured is reported. Interrupt again to stop at once")
 	})
 	var journal runner.Journal
 	if with.kept != nil {
 		journal = patient{with.kept}
 	}
 	summary := w.Run(ctx, asking, fresh, taken, journal, observers)
-	if !callOff() {
-		<-told
-	}
-	if progress != nil {
-		progress.Done()
-	}
+	over()
 	if with.kept != nil {
 		if err := with.kept.UpdateGhosts(slices.Concat(fresh, taken)); err != nil && summary.Stopped == nil {
 			summary.Stopped = err
@@ -385,12 +381,12 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 	}
 	for _, text := range []string{errorText("stopped", summary.Stopped), prefixed("the watch was cut: ", summary.Cut)} {
 		if text != "" {
-			fmt.Fprintf(c.err, "contend: %s\n", text)
+			c.tell("%s", text)
 		}
 	}
 	tellLeft(c, summary.Left, front)
 	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(front.Target.URL) {
-		fmt.Fprintf(c.err, "contend: %d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s\n",
+		c.tell("%d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s",
 			n, front.Run, shellQuote(with.kept.File()), cleanCommand(front))
 	}
 	if recorder != nil {

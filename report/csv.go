@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,18 +27,17 @@ func writeResults(w io.Writer, results []Result) error {
 }
 
 func (r *Result) rows(out *csv.Writer) {
-	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		pairs = append(pairs, name+"="+r.Labels[name])
-	}
-	labels, where := strings.Join(pairs, ";"), ""
+	labels, where := csvLabels(r.Labels), ""
 	write := func(figure, outcome, at, code string, status int, value, unit string) {
 		code2 := ""
 		if status != 0 {
 			code2 = strconv.Itoa(status)
 		}
-		_ = out.Write([]string{r.Run, r.Started.UTC().Format(time.RFC3339), r.Scenario, r.Target.URL, strconv.FormatBool(r.Target.Simulated),
-			figure, outcome, at, where, code, code2, value, unit, labels})
+		if !numeral.MatchString(value) {
+			value = csvText(value)
+		}
+		_ = out.Write([]string{csvText(r.Run), r.Started.UTC().Format(time.RFC3339), csvText(r.Scenario), csvText(r.Target.URL), strconv.FormatBool(r.Target.Simulated),
+			csvText(figure), csvText(outcome), csvText(at), csvText(where), csvText(code), code2, value, unit, labels})
 	}
 	write("verdict", "", "", "", 0, string(r.Verdict.Status), "")
 	if r.Detail.Probe != nil {
@@ -88,6 +88,32 @@ func (r *Result) rows(out *csv.Writer) {
 	for _, e := range r.Expectations {
 		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
 	}
+}
+
+// numeral is a number as people and programs write them.
+var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// formulaStarts begin what a spreadsheet computes, in every width they come in.
+const formulaStarts = "=+-@\t\r\n＝＋－＠"
+
+// csvText makes a text a cell that a spreadsheet shows as it is: on one line, and
+// with a ' before what would be a formula.
+func csvText(text string) string {
+	shown := OneLine(text)
+	if strings.IndexAny(text, formulaStarts) == 0 {
+		return "'" + shown
+	}
+	return shown
+}
+
+// csvLabels writes labels into a cell. Each is guarded by itself, for a program
+// that takes the ; between them for the end of a cell.
+func csvLabels(labels map[string]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, csvText(name+"="+labels[name]))
+	}
+	return strings.Join(all, ";")
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

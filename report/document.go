@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"contend/scenarios"
 )
@@ -18,6 +16,8 @@ type document struct {
 	title  string
 	lead   []string // the verdict first
 	blocks []block
+	// command makes it again, pasted into a shell: a line that is never broken.
+	command string
 }
 
 type block struct {
@@ -31,8 +31,11 @@ type block struct {
 type table struct {
 	header []string
 	right  []bool // columns aligned to the right
+	whole  []bool // columns whose cells are not broken; nil: none
 	rows   [][]string
 }
+
+func (t table) isWhole(column int) bool { return column < len(t.whole) && t.whole[column] }
 
 const dash = "–"
 
@@ -202,7 +205,7 @@ func (r Result) documents() []document { return []document{r.document()} }
 func (r Result) lines() []string { return []string{r.VerdictLine()} }
 
 func (r Result) document() document {
-	d := document{status: r.Verdict.Status, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
+	d := document{status: r.Verdict.Status, command: r.Command, title: fmt.Sprintf("contend %s on %s (%s)", r.Scenario, r.Target.URL, r.Target.Server)}
 	if r.Target.Simulated {
 		d.title += " · SIMULATED, not a live platform"
 	}
@@ -239,38 +242,6 @@ func (r Result) document() document {
 	}
 	d.blocks = append(d.blocks, block{text: r.notes()})
 	return d.printable()
-}
-
-// printable makes every text of the document fit to be shown: what came from a
-// store, a label or somebody's record may hold anything.
-func (d document) printable() document {
-	out := document{status: d.status, title: printable(d.title)}
-	for _, line := range d.lead {
-		out.lead = append(out.lead, printable(line))
-	}
-	for _, b := range d.blocks {
-		b.heading, b.table, b.plain = printable(b.heading), escaped(b.table, printable), printable(b.plain)
-		b.text = slices.Clone(b.text)
-		for i := range b.text {
-			b.text[i] = printable(b.text[i])
-		}
-		out.blocks = append(out.blocks, b)
-	}
-	return out
-}
-
-// printable writes control characters, and those that turn the direction of
-// text, as Go does in a string; broken UTF-8 becomes U+FFFD.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		if r == '\n' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }
 
 func (r Result) runLine() string {
@@ -379,11 +350,11 @@ func (r Result) contestBlock() block {
 		inFlight = fmt.Sprintf("%d of %d", *c.MaxInFlight, r.Params.Contenders)
 	}
 	if c.Closest != nil {
-		closest = (*c.Closest).String()
+		closest = short(*c.Closest).String()
 	}
 	sentBy := map[string]string{"kernel-write": "at the kernel's write", "call": "at the call"}[c.Skew.Method]
 	if r.Target.Relayed {
-		sentBy = "next to the store, ± " + r.Target.Uncertainty.Round(10*time.Microsecond).String()
+		sentBy = "next to the store, ± " + short(r.Target.Uncertainty).String()
 	}
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
@@ -486,7 +457,11 @@ func (r Result) witnessBlock(v scenarios.Violation) block {
 	}
 	b.text = append(b.text, text)
 	if more := len(r.Verdict.Violations) - 1; more > 0 {
-		b.text = append(b.text, fmt.Sprintf("The witnesses of %d more violations are in the json output.", more))
+		where := "-o json=FILE writes"
+		if r.JSONTo != "" {
+			where = r.JSONTo + " has"
+		}
+		b.text = append(b.text, fmt.Sprintf("%s more: %s the witnesses.", plural(more, "violation"), where))
 	}
 	return b
 }
@@ -525,7 +500,7 @@ func (r Result) notes() []string {
 	}
 	slices.Sort(strategies)
 	slices.Sort(labels)
-	notes = append(notes, fmt.Sprintf("Strategy: %s. Made by: %s", strings.Join(strategies, ", "), r.Command))
+	notes = append(notes, "Strategy: "+strings.Join(strategies, ", "))
 	if len(labels) > 0 {
 		notes = append(notes, "Labels: "+strings.Join(labels, ", "))
 	}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,6 +37,17 @@ var expectationPattern = regexp.MustCompile(`^\s*(?:(\w+)\(([\w-]+)\)|([\w-]+))\
 type ExpectationError struct{ Text string }
 
 func (e *ExpectationError) Error() string { return e.Text }
+
+// CheckExpectations gives what is wrong with each that cannot be read.
+func CheckExpectations(texts []string) error {
+	var wrong []error
+	for _, text := range texts {
+		if _, err := parseExpectations([]string{text}); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	return errors.Join(wrong...)
+}
 
 func parseExpectations(texts []string) ([]expectation, error) {
 	var all []expectation
@@ -78,7 +91,7 @@ func parseExpectation(text string) (expectation, error) {
 	default:
 		e.value, err = strconv.ParseFloat(m[5], 64)
 	}
-	if err != nil {
+	if err != nil || math.IsNaN(e.value) {
 		return e, fmt.Errorf("%q is not a number or percentage", m[5])
 	}
 	return e, nil
@@ -96,7 +109,7 @@ func (e expectation) check(c *counts) Expectation {
 			out.Figure = missing
 			return out
 		}
-		figure, out.Figure = float64(d), d.String()
+		figure, out.Figure = float64(d), short(d).String()
 	case e.unit == "%":
 		if c.contenders == 0 {
 			out.Figure = "no contender ran"

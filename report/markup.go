@@ -10,6 +10,7 @@ import (
 // escaped text each; plain takes one as it is.
 type markup struct {
 	escape                                     func(string) string
+	code                                       func(string) string // a line to be pasted
 	title, verdict, lead, heading, item, plain string
 	table                                      func(b *strings.Builder, t table) error
 }
@@ -58,13 +59,17 @@ func (m markup) document(w io.Writer, d document) error {
 			b.WriteString("\n")
 		}
 	}
+	if d.command != "" {
+		put(m.heading, "Command")
+		b.WriteString(m.code(d.command))
+	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 
 // escaped gives the table with every cell passed through escape.
 func escaped(t table, escape func(string) string) table {
-	out := table{right: t.right}
+	out := table{right: t.right, whole: t.whole}
 	for _, h := range t.header {
 		out.header = append(out.header, escape(h))
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,11 +46,6 @@ func ParseOutputs(values []string) ([]Output, error) {
 		} else if err := writable(file); err != nil {
 			return nil, &OutputError{fmt.Sprintf("--output %q: %v", value, err)}
 		}
-		for _, o := range outputs {
-			if file != "" && o.File == file {
-				return nil, &OutputError{fmt.Sprintf("--output %q: two formats cannot go to one file", value)}
-			}
-		}
 		outputs = append(outputs, Output{format, file})
 	}
 	if standard == "" {
@@ -89,6 +85,9 @@ type Printable interface {
 // first error.
 func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) error {
 	var first error
+	if i := slices.IndexFunc(outputs, func(o Output) bool { return o.Format == "json" }); i >= 0 {
+		r = besideJSON(r, cmp.Or(outputs[i].File, "the json output"))
+	}
 	for _, o := range outputs {
 		err := o.write(r, stdout, screen)
 		if err != nil && first == nil {
@@ -96,6 +95,27 @@ func WriteAll(outputs []Output, r Printable, stdout io.Writer, screen Screen) er
 		}
 	}
 	return first
+}
+
+// besideJSON lets the other formats name where the json output is.
+func besideJSON(r Printable, where string) Printable {
+	switch r := r.(type) {
+	case Result:
+		r.JSONTo = where
+		return r
+	case *Suite:
+		s := *r
+		s.Runs = slices.Clone(s.Runs)
+		for i, run := range s.Runs {
+			if run.Result != nil {
+				result := *run.Result
+				result.JSONTo = where
+				s.Runs[i].Result = &result
+			}
+		}
+		return &s
+	}
+	return r
 }
 
 func (o Output) write(r Printable, stdout io.Writer, screen Screen) error {
@@ -121,8 +141,15 @@ func (o Output) render(w io.Writer, r Printable, screen Screen) error {
 	case "csv":
 		return r.writeCSV(w)
 	case "quiet":
-		_, err := fmt.Fprintln(w, printable(strings.Join(r.lines(), "\n")))
-		return err
+		for _, line := range r.lines() {
+			if screen.ASCII {
+				line = ASCII(line)
+			}
+			if _, err := fmt.Fprintln(w, sentence(line)); err != nil {
+				return err
+			}
+		}
+		return nil
 	default:
 		return writeTerminal(w, r, screen)
 	}

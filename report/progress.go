@@ -100,7 +100,8 @@ func (p *Progress) tell(text func() string) {
 	}
 }
 
-// Done takes the bar away.
+// Done takes the bar away; no other is drawn. It may be called at any time, and
+// more than once.
 func (p *Progress) Done() {
 	if p.bar != nil {
 		p.bar.Abort(true)

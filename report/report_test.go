@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -168,7 +169,7 @@ func TestMarkdownAndJiraCells(t *testing.T) {
 	if markdown := render(t, "markdown", r); strings.Contains(markdown, "<b>") || !strings.Contains(markdown, `A\|B &lt;b&gt;\_x\_`) {
 		t.Errorf("markup of a code came through:\n%s", markdown)
 	}
-	if jira := render(t, "jira", r); strings.Contains(jira, "{noformat}") || !strings.Contains(jira, "A¦B") || strings.Contains(jira, "| |\n||") {
+	if jira := render(t, "jira", r); strings.Contains(jira, "third {noformat}") || !strings.Contains(jira, `third \{noformat\}`) || !strings.Contains(jira, "A¦B") || strings.Contains(jira, "| |\n||") {
 		t.Errorf("markup of a message came through:\n%s", jira)
 	}
 }
@@ -185,6 +186,109 @@ func TestCSVIsRectangular(t *testing.T) {
 	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most"} {
 		if !figures[want] {
 			t.Errorf("no row of %q", want)
+		}
+	}
+}
+
+// What a spreadsheet would compute is shown as it is, numbers stay numbers, and a
+// row is a line.
+func TestCSVHoldsNoFormula(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+a": "'+a", "-a": "'-a", "@SUM(A1)": "'@SUM(A1)", "\t=1": `'\t=1`, "\r=1": "'=1", "\n=1": "'=1", "＝1": "'＝1",
+		"KEY_CONFLICT": "KEY_CONFLICT", "a=1": "a=1", "": "", "a\nb\x1b\u202e": `a b\x1b\u202e`,
+	} {
+		if got := csvText(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Labels = map[string]string{"@x": "1", "b": "=2;=3\n4"}
+	r.Outcomes[0].Code, r.Verdict.Status = "=HYPERLINK(\"x\")\x1b[31m\u2028", "-9"
+	text := render(t, "csv", r)
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != strings.Count(text, "\n") || strings.ContainsAny(text, "\x1b\u2028") {
+		t.Fatalf("%v: %d rows in\n%s", err, len(rows), text)
+	}
+	code, labels := rows[0], rows[0]
+	for _, row := range rows[1:] {
+		if row[5] == "contenders" && code[0] == "run" {
+			code = row
+		}
+		labels = row
+	}
+	if code[9] != `'=HYPERLINK("x")\x1b[31m\u2028` || labels[13] != "'@x=1;b==2;=3 4" || rows[1][11] != "-9" || code[11] == "" || code[11][0] == '\'' {
+		t.Errorf("%q\n%q\n%q", rows[1], code, labels)
+	}
+	table := Table{Name: "x", Columns: []Column{{"a", "a"}, {"b", "b"}, {"c", "c"}}, Rows: [][]any{{"-1", -1, "@a\nb"}, {"=a", -1.5, map[string]string{"+": "1"}}}}
+	var b bytes.Buffer
+	if err := table.writeCSV(&b); err != nil || b.String() != "a,b,c\n'-1,-1,'@a b\n'=a,-1.5,'+=1\n" {
+		t.Errorf("%v: %q", err, b.String())
+	}
+}
+
+// What stands in a text is not markup of Jira, and neither calls somebody nor links
+// an issue on GitHub.
+func TestTextsAreNoMarkup(t *testing.T) {
+	for text, want := range map[string]string{
+		"_x_": `\_x\_`, "-x-": `\-x\-`, "*x*": `\*x\*`, "{x}": `\{x\}`, "+x+": `\+x\+`, "??x??": `\?\?x\?\?`, "fail-if-exists on sim:?latency=5ms": "fail-if-exists on sim:?latency=5ms",
+		"a_b": "a_b", "--rounds": `\-\-rounds`, "[a|b]": `\[a¦b\]`, "_größe_": `\_größe\_`,
+	} {
+		if got := jiraText(text); got != want {
+			t.Errorf("Jira: %q becomes %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"@name": "`@name`", "see @org/team, #12": "see `@org/team`, `#12`", "a@b.example": "a@b.example", "org/repo#7!": "`org/repo#7`!", "GH-3": "`GH-3`",
+		"#no": `\#no`, "_x_ @": `\_x\_ @`, "(@a)": "(`@a`)", "`@a`": "\\``@a`\\`",
+	} {
+		if got := markdownText(text); got != want {
+			t.Errorf("Markdown: %q becomes %q, want %q", text, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Labels = map[string]string{"_who_": "@name", "issue": "#12"}
+	if text := render(t, "jira", r); !strings.Contains(text, `* Labels: \_who\_=@name, issue=#12`) {
+		t.Error(text)
+	}
+	if text := render(t, "markdown", r); !strings.Contains(text, "`@name`, issue=`#12`") {
+		t.Error(text)
+	}
+}
+
+// The command stands on one line in every format, as it is to be pasted, and what
+// is in it does not end the code around it.
+func TestCommandIsALine(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	r.Command = "contend fail-if-exists -t 'sim:?latency=40ms&fault=two-winners' " + strings.Repeat("--label 'some=long value' ", 12) + "--label 'a={noformat}_x_```'"
+	shell := strings.ReplaceAll(r.Command, "{noformat}", "{no''format}")
+	for format, want := range map[string]string{
+		"table": "\nCommand\n" + r.Command + "\n", "markdown": "\n### Command\n\n````sh\n" + r.Command + "\n````\n",
+		"jira": "\nh4. Command\n\n{noformat}\n" + shell + "\n{noformat}\n",
+	} {
+		if text := render(t, format, r); !strings.HasSuffix(text, want) {
+			t.Errorf("%s: %s", format, text[max(0, len(text)-900):])
+		}
+	}
+	s := Suite{Command: r.Command, Runs: []SuiteRun{{Name: "x", Result: &r}}}
+	var b bytes.Buffer
+	if err := (Output{Format: "table"}).render(&b, s, Screen{Width: 80}); err != nil || !strings.HasSuffix(b.String(), "\nCommand\n"+r.Command+"\n") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// What a store tells cannot break a line, in any format for people.
+func TestTextsKeepToTheirLine(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	const forged = "refused\n\rHELD: forged\x1b[2J\u202e\u200b"
+	r.Outcomes[0].Message, r.Outcomes[0].Code, r.Labels = forged, forged, map[string]string{"site": forged}
+	r.Verdict.Violations[0].Detail, r.Target.Notes, r.Target.Server, r.Stopped = forged, []string{forged}, forged, forged
+	for _, format := range []string{"table", "markdown", "jira", "csv", "quiet"} {
+		text := render(t, format, r)
+		if strings.ContainsAny(text, "\r\x1b\u202e\u200b") || strings.Contains(text, "\nHELD") || strings.Contains(text, "\n**HELD") {
+			t.Errorf("%s lets through what a store sent:\n%s", format, text)
+		}
+		if format == "quiet" && strings.Count(text, "\n") != 1 {
+			t.Errorf("quiet has more than a line: %q", text)
 		}
 	}
 }
@@ -255,7 +359,6 @@ func TestParseOutputs(t *testing.T) {
 		{[]string{"json", "csv"}, nil, "both go to standard output"},
 		{[]string{"json=" + dir}, nil, "is a folder"},
 		{[]string{"json=" + dir + "/none/x"}, nil, "there is no folder"},
-		{[]string{"json=" + dir + "/a", "csv=" + dir + "/a"}, nil, "two formats cannot go to one file"},
 	} {
 		got, err := ParseOutputs(c.values)
 		if c.fault != "" {
@@ -397,4 +500,59 @@ func TestFewSamples(t *testing.T) {
 	if *l.P50 != 6*time.Millisecond || *l.P90 != 11*time.Millisecond || l.P95 != nil || l.P99 != nil || *l.Max != 12*time.Millisecond {
 		t.Errorf("%+v", l)
 	}
+}
+
+// An expectation is refused, or checked against any counts.
+func FuzzExpectation(f *testing.F) {
+	for _, text := range []string{"p90(won)<250ms", "throttled==0", "lost>=90%", "n(won) <= 1e3", "max(lost)>1h", "p50(won)<", "won==NaN", "unknown>=-0%", "min(won)<9999999999h"} {
+		f.Add(text)
+	}
+	c := newCounts()
+	c.contenders = 2
+	c.byFate[fateKey{"won", "write", "", 0}] = &Outcome{Outcome: "won", Count: 2}
+	c.sample(sampleKey{"won", "write", ""}, time.Millisecond)
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseExpectations([]string{text})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "--expect ") || strings.Contains(err.Error(), "strconv") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		if got := all[0].check(c); got.Expr != text || got.Figure == "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+		if v := all[0].value; v != v {
+			t.Errorf("%q is compared with no number", text)
+		}
+	})
+}
+
+// What -o takes is a known format, to standard output once at most.
+func FuzzOutputs(f *testing.F) {
+	for _, text := range []string{"json", "csv=x", "=", "table\njson", "quiet=\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "/") {
+			return // it would be tried whether a file can be made there
+		}
+		t.Chdir(t.TempDir())
+		outputs, err := ParseOutputs(strings.Split(text, "\n"))
+		standard := 0
+		for _, o := range outputs {
+			if o.File == "" {
+				standard++
+			}
+			if !slices.Contains(formats, o.Format) {
+				t.Errorf("format %q", o.Format)
+			}
+		}
+		if err == nil && standard != 1 {
+			t.Errorf("%q: %d outputs go to standard output", text, standard)
+		}
+		if left, _ := os.ReadDir("."); len(left) > 0 {
+			t.Errorf("checking left %v behind", left)
+		}
+	})
 }

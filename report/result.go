@@ -162,6 +162,9 @@ type Result struct {
 	Verdict      scenarios.Verdict    `json:"verdict"`
 	Expectations []Expectation        `json:"expectations"`
 	Detail       scenarios.Detail     `json:"detail"`
+
+	// JSONTo is where the json output goes, which the other formats name; "": nowhere.
+	JSONTo string `json:"-"`
 }
 
 // Outcome counts the contenders with one fate.

@@ -63,9 +63,9 @@ type Outstanding struct {
 // Line is the run in one line.
 func (r SuiteRun) Line() string {
 	if r.Result == nil {
-		return fmt.Sprintf("%s: could not run: %s", r.Name, r.Error)
+		return OneLine(fmt.Sprintf("%s: could not run: %s", r.Name, r.Error))
 	}
-	return printable(r.Name + ": " + r.Result.VerdictLine())
+	return sentence(r.Name + ": " + r.Result.VerdictLine())
 }
 
 // verdict is a cell of the summary.
@@ -170,7 +170,7 @@ func (s Suite) documents() []document {
 	for _, r := range s.Runs {
 		if r.Result != nil && r.Exit != 0 {
 			d := r.Result.document()
-			d.title = printable(r.Name) + ": " + d.title
+			d.title = OneLine(r.Name) + ": " + d.title
 			all = append(all, d)
 		}
 	}
@@ -195,7 +195,8 @@ func (s Suite) summary() document {
 	if simulated > 0 {
 		d.title += fmt.Sprintf(" · %d of %d SIMULATED, not a live platform", simulated, len(s.Runs))
 	}
-	d.lead = append(d.lead, fmt.Sprintf("%s, %s. Made by: %s (contend %s)", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Command, s.Tool.Version))
+	d.lead = append(d.lead, fmt.Sprintf("%s, %s, by contend %s", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Tool.Version))
+	d.command = s.Command
 	d.blocks = append(d.blocks, s.curveBlocks()...)
 	if s.Night != nil {
 		d.blocks = append(d.blocks, s.Night.blocks()...)

@@ -22,6 +22,7 @@ type Table struct {
 	// Rows have a cell for each column: a text, a number, a truth, a time, a
 	// duration, labels (a map), or nil for what is not known.
 	Rows  [][]any
+	Whole []string // names of columns whose cells people copy: they are not broken
 	Plain string   // for people, after the rows, in a fixed width
 	Notes []string // for people, at the end
 	// Also are members of the JSON object beside the rows.
@@ -55,7 +56,7 @@ func (t Table) grid() table {
 		if c.Head == "" {
 			continue
 		}
-		g.header = append(g.header, c.Head)
+		g.header, g.whole = append(g.header, c.Head), append(g.whole, slices.Contains(t.Whole, c.Name))
 		right := len(t.Rows) > 0
 		for _, row := range t.Rows {
 			switch row[i].(type) {
@@ -183,9 +184,11 @@ func machineRow(columns []Column, row []any) []string {
 		case time.Duration:
 			cell = strconv.FormatInt(int64(v), 10)
 		case map[string]string:
-			cell = pairs(v, ";")
-		default:
+			cell = csvLabels(v)
+		case bool, int, int64, float64:
 			cell = fmt.Sprint(v)
+		default:
+			cell = csvText(fmt.Sprint(v))
 		}
 		cells = append(cells, cell)
 	}

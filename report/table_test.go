@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"contend/runner"
 )
 
 func aTable() Table {
@@ -37,7 +41,7 @@ func TestTableFormats(t *testing.T) {
 			" a|b\\x1b[31m │      7 │ p          │ 2026-11-30 03:00:00 │ 1.5s │ a=1, b=2 │ yes\n" +
 			" –           │   1234 │ q          │ –                   │    – │ –        │ no\na note\n",
 		"csv": "key,n,for_machines,at,took_ns,labels,yes\n" +
-			"a|b\x1b[31m,7,m,2026-11-30T03:00:00.000000005Z,1500000000,a=1;b=2,true\n,1234,,,,,false\n",
+			"a|b\\x1b[31m,7,m,2026-11-30T03:00:00.000000005Z,1500000000,a=1;b=2,true\n,1234,,,,,false\n",
 		"jira":  "h3. 2 things\n\n||key||number||for people||at||took||labels||yes||\n|a¦b\\\\x1b\\[31m|7|p|2026-11-30 03:00:00|1.5s|a=1, b=2|yes|\n",
 		"quiet": "a|b\\x1b[31m\n–\n",
 	} {
@@ -88,5 +92,111 @@ func TestStreamCSVStopsAtAnError(t *testing.T) {
 	var b bytes.Buffer
 	if err := StreamCSV(&b, []Column{{"k", "k"}}, rows); !errors.Is(err, broken) || b.String() != "k\na\n" {
 		t.Errorf("%v: %q", err, b.String())
+	}
+}
+
+// What people copy is whole on a narrow screen, and the rest gives way.
+func TestCellsToCopyAreWhole(t *testing.T) {
+	const id = "01M8P4QDXB77DTFBJ75KQR8WX4"
+	list := Table{Name: "runs", Title: "1 run", Whole: []string{"run"}, Columns: []Column{{"run", "run"}, {"started UTC", "started"}, {"scenario", "scenario"},
+		{"target", "target"}, {"verdict", "verdict"}, {"labels", "labels"}},
+		Rows: [][]any{{id, time.Unix(1e9, 0), "duplicate-event", "postgres://somebody@db.example.com:5432/production (simulated)", "inconclusive", map[string]string{"site": "test", "night": "yes"}}}}
+	for _, columns := range []int{0, 100, 80} {
+		var b bytes.Buffer
+		if err := writeTerminal(&b, list, Screen{Width: columns}); err != nil || !strings.Contains(b.String(), "\n "+id+" │") {
+			t.Errorf("%d columns: %v:\n%s", columns, err, &b)
+		}
+		for line := range strings.Lines(b.String()) {
+			if columns > 0 && len([]rune(line)) > columns+1 {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+		}
+	}
+}
+
+// Without UTF-8 every sign, box and letter is ASCII, and the columns stand as they
+// did.
+func TestASCIIScreen(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	r.Labels = map[string]string{"ort": "Köln ✓ █▓░· – … 本"}
+	for _, format := range []string{"table", "quiet"} {
+		var b bytes.Buffer
+		if err := (Output{Format: format}).render(&b, r, Screen{ASCII: true, Width: 90}); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range b.String() {
+			if c > 126 {
+				t.Fatalf("%s: %q is shown, in %q", format, c, b.String()[max(0, i-40):i+4])
+			}
+		}
+		if format == "table" && (!strings.Contains(b.String(), `ort=K\u00f6ln + #=-. - ... \u672c`) || !strings.Contains(b.String(), " outcome | at ")) {
+			t.Error(b.String())
+		}
+	}
+	var plain, ascii bytes.Buffer
+	plot := "1.0 ┤╭╮\n0.5 ┼╯╰\n"
+	for b, screen := range map[*bytes.Buffer]Screen{&plain: {}, &ascii: {ASCII: true}} {
+		if err := writeTerminal(b, Table{Title: "x", Plain: plot}, screen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len([]rune(plain.String())) != len(ascii.String()) {
+		t.Errorf("%s\n%s", &plain, &ascii)
+	}
+}
+
+// Where the other witnesses are is said as it is.
+func TestWitnessesAreWhereTheReportSays(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil)
+	file := filepath.Join(t.TempDir(), "r.json")
+	for _, c := range []struct {
+		outputs []Output
+		says    string
+	}{
+		{[]Output{{"table", ""}}, "-o json=FILE writes the witnesses."},
+		{[]Output{{"table", ""}, {"json", file}}, "r.json has the witnesses."},
+		{[]Output{{"json", ""}, {"markdown", file + ".md"}}, "the json output has the witnesses."},
+	} {
+		for _, p := range []Printable{r, &Suite{Runs: []SuiteRun{{Name: "x", Exit: 1, Result: &r}}}} {
+			var b bytes.Buffer
+			if err := WriteAll(c.outputs, p, &b, Screen{Width: 200}); err != nil {
+				t.Fatal(err)
+			}
+			text, _ := os.ReadFile(file + ".md")
+			if all := b.String() + string(text); !strings.Contains(strings.Join(strings.Fields(all), " "), c.says) {
+				t.Errorf("%v: %s", c.outputs, all)
+			}
+		}
+	}
+	if r.JSONTo != "" {
+		t.Error("the result itself was changed")
+	}
+}
+
+// One thing is no plural, and a duration has no more digits than anybody reads.
+func TestWordsForPeople(t *testing.T) {
+	for text, want := range map[string]string{
+		"held: 1 of 1 rounds contended": "held: 1 of 1 round contended", "1 rounds of 12, 21 requests": "1 round of 12, 21 requests", "11 rounds": "11 rounds",
+		"violated in 1 of 20 rounds": "violated in 1 of 20 rounds", "after 1 requests": "after 1 request", "0.1 rounds": "0.1 rounds", "1 more rounds": "1 more round",
+		"1 keys are known, 1 rounds were": "1 key is known, 1 round was", "1 of 1 rounds count as contended": "1 of 1 round counts as contended", "21 keys are": "21 keys are",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		9260945: "9.261ms", 471: "471ns", 305711079: "305.7ms", 10590: "10.59µs", 0: "0s", 59999999999: "1m0s", 90*time.Second + 1: "1m30s", -1234567: "-1.235ms",
+	} {
+		if got := short(d).String(); got != want {
+			t.Errorf("%d is %s, want %s", d, got, want)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *Front, p *runner.Plan) {
+		f.Params.Rounds, p.Rounds, f.Params.Expect = 1, 1, []string{"p50(lost)<1h", "max(won)<1h"}
+	})
+	for _, format := range []string{"table", "markdown", "jira", "quiet"} {
+		if text := render(t, format, r); strings.Contains(text, " 1 rounds") {
+			t.Errorf("%s: %s", format, text)
+		}
 	}
 }

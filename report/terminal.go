@@ -23,7 +23,8 @@ const (
 // Screen is what a table can use of where it is written to.
 type Screen struct {
 	Colour bool
-	Width  int // columns; 0: not known
+	Width  int  // columns; 0: not known
+	ASCII  bool // it shows nothing else
 }
 
 func (s Screen) columns() int {
@@ -47,6 +48,9 @@ func writeTerminal(w io.Writer, r Printable, screen Screen) error {
 }
 
 func (d document) writeTerminal(w io.Writer, screen Screen) error {
+	if screen.ASCII {
+		d = d.mapped(ASCII, ASCII, ASCII)
+	}
 	columns := screen.columns()
 	wrap := func(text, indent string) string { return strings.Join(wrapTo(text, columns, indent), "\n") }
 	var b strings.Builder
@@ -69,7 +73,7 @@ func (d document) writeTerminal(w io.Writer, screen Screen) error {
 			if block.wide {
 				width = cmp.Or(screen.Width, math.MaxInt)
 			}
-			if err := writeGrid(&b, block.table, width); err != nil {
+			if err := writeGrid(&b, block.table, width, screen.ASCII); err != nil {
 				return err
 			}
 		} else if block.heading != "" && block.plain == "" && len(block.text) == 0 {
@@ -79,6 +83,9 @@ func (d document) writeTerminal(w io.Writer, screen Screen) error {
 		for _, line := range block.text {
 			b.WriteString(wrap(line, "  ") + "\n")
 		}
+	}
+	if d.command != "" {
+		fmt.Fprintf(&b, "\nCommand\n%s\n", d.command)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -135,19 +142,19 @@ func fit(t table, columns int) table {
 		}
 	}
 	for {
-		total, widest := separator*len(widths)-1, 0
+		total, widest := separator*len(widths)-1, -1
 		for i, w := range widths {
 			total += w
-			if w > widths[widest] {
+			if !t.isWhole(i) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if total <= columns || widths[widest] <= narrowest {
+		if total <= columns || widest < 0 || widths[widest] <= narrowest {
 			break
 		}
 		widths[widest]--
 	}
-	out := table{right: t.right}
+	out := table{right: t.right, whole: t.whole}
 	wrapRow := func(row []string) []string {
 		cells := make([]string, len(row))
 		for i, cell := range row {
@@ -162,12 +169,16 @@ func fit(t table, columns int) table {
 	return out
 }
 
-func writeGrid(w io.Writer, t table, columns int) error {
+func writeGrid(w io.Writer, t table, columns int, ascii bool) error {
 	var b strings.Builder
+	style := tw.StyleLight
+	if ascii {
+		style = tw.StyleASCII
+	}
 	grid := tablewriter.NewTable(&b,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
-			Symbols: tw.NewSymbols(tw.StyleLight),
+			Symbols: tw.NewSymbols(style),
 		})),
 		tablewriter.WithHeaderAutoFormat(tw.Off),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),

@@ -52,6 +52,7 @@ func (e *Exchange) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
+	limit(&e.Reply)
 	e.Contender, e.Op, e.Call, e.Return, e.Sent, e.Guard = j.Contender, j.Op, j.Call, j.Return, j.Sent, j.Guard
 	if e.Began = j.Call; j.Began != nil {
 		e.Began = *j.Began

@@ -130,6 +130,7 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 	e.Reply = session.Do(ctx, e.Op)
 	e.Return = time.Since(l.start)
 	cancel()
+	limit(&e.Reply)
 	e.Began, e.Sent, e.Guard = l.within(e, e.Reply.Began), l.within(e, e.Reply.Sent), 0
 	switch r := &e.Reply; {
 	case e.Op.Kind != targets.Write || r.ByRead || r.Unasked || r.Outcome == targets.NotSent || r.Outcome == targets.Unsupported:

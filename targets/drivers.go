@@ -59,6 +59,10 @@ func Open(raw string) (Target, error) {
 	if u.Fragment != "" {
 		return nil, usagef("target %q: what follows # is no part of it; percent-encode a # as %%23", Redact(raw))
 	}
+	if spilt(u) {
+		return nil, usagef("target %q: there is an @ or a parameter where none can be: percent-encode special characters of a password (@ is %%40, / is %%2F, ? is %%3F), and begin parameters with ?",
+			Redact(raw))
+	}
 	for host := range strings.SplitSeq(u.Host, ",") {
 		if port, given := portOf(host); given && (port < 1 || port > 65535) {
 			return nil, usagef("target %q: there is no such port; ports go from 1 to 65535", Redact(raw))
@@ -67,9 +71,10 @@ func Open(raw string) (Target, error) {
 	for _, d := range Drivers() {
 		if slices.Contains(d.Schemes, u.Scheme) {
 			if err := d.check(u); err != nil {
-				return nil, err
+				return nil, redactError(err, u)
 			}
-			return d.open(u)
+			t, err := d.open(u)
+			return t, redactError(err, u)
 		}
 	}
 	return nil, usagef("target %q: unknown scheme %q; there are %s (see `contend targets`)",
@@ -170,21 +175,31 @@ func Redact(raw string) string {
 		return scheme + ":" + masked
 	}
 	if _, ok := u.User.Password(); ok {
-		u.User = url.UserPassword(u.User.Username(), masked)
-	} else if u.User != nil && strings.HasPrefix(u.Scheme, "redis") && u.User.Username() != "" {
-		// A user without a password is most likely a password without its colon.
+		name := u.User.Username()
+		if password, _ := u.User.Password(); spiltName(u) || password == "" && name != "" && loneUserIsSecret(u) {
+			name = masked
+		}
+		u.User = url.UserPassword(name, masked)
+	} else if u.User.Username() != "" && loneUserIsSecret(u) {
 		u.User = url.User(masked)
 	}
 	if u.Opaque != "" {
 		u.Opaque = masked
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		// Nobody can tell which part of it is whose.
-		u.RawQuery = masked
+	whole := err == nil && !spilt(u)
+	if spilt(u) {
+		u.Host, u.Path, u.RawPath = masked, "", ""
 	}
-	for name := range q {
-		if isSecret(name) {
+	if u.Fragment != "" {
+		u.Fragment, u.RawFragment = masked, ""
+	}
+	if !whole && u.RawQuery != "" {
+		// Nobody can tell which part of it is whose.
+		u.RawQuery, q = masked, nil
+	}
+	for name, values := range q {
+		if isSecret(name) || slices.ContainsFunc(values, isSecret) {
 			q.Set(name, masked)
 			u.RawQuery = q.Encode()
 		}
@@ -225,21 +240,44 @@ func redactError(err error, u *url.URL) error {
 
 func secrets(u *url.URL) []string {
 	var all []string
-	if password, ok := u.User.Password(); ok && password != "" {
-		all = append(all, password)
+	add := func(secret string) { all = append(all, secret) }
+	password, _ := u.User.Password()
+	add(password)
+	if password == "" && loneUserIsSecret(u) || spiltName(u) {
+		add(u.User.Username())
 	}
+	add(u.Fragment)
 	for name, values := range u.Query() {
-		if v := values[0]; isSecret(name) && v != "" {
-			all = append(all, v)
+		for _, v := range values {
+			if isSecret(name) || isSecret(v) {
+				add(v)
+			}
 		}
 	}
-	if name := u.User.Username(); name != "" && strings.HasPrefix(u.Scheme, "redis") && len(all) == 0 {
-		all = append(all, name)
-	}
 	if i, j := triggerID(u); i < j {
-		all = append(all, u.Path[i:j])
+		add(u.Path[i:j])
 	}
 	return all
+}
+
+// loneUserIsSecret: a user without a password is most likely a password without
+// its colon, or a token, where no store has users without one.
+func loneUserIsSecret(u *url.URL) bool { return !strings.HasPrefix(u.Scheme, "postgres") }
+
+// spiltName tells whether what stands for the user holds the @ behind a password.
+func spiltName(u *url.URL) bool { return strings.Contains(u.User.Username(), "@") }
+
+// spilt tells whether a secret stands where no target has anything of its kind, so
+// that nobody can tell what is whose: a password held a character that ends the
+// place of passwords, and left its @ behind, or a parameter came without its ?.
+func spilt(u *url.URL) bool {
+	for name, values := range u.Query() {
+		if !isSecret(name) && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "=") && isSecret(v) }) {
+			return true
+		}
+	}
+	before := u.Host + u.Path
+	return strings.Contains(u.EscapedPath()+u.RawQuery+u.Fragment, "@") || strings.Contains(u.Host, "=") || strings.Contains(before, "=") && isSecret(before)
 }
 
 type redactedError struct {

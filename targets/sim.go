@@ -45,8 +45,8 @@ type sim struct {
 }
 
 func openSim(u *url.URL) (Target, error) {
-	if u.Host != "" || u.Path != "" || u.Opaque != "" {
-		return nil, usagef("target %q: nothing can stand between sim: and ?; the form is %s", u, simDriver().Form)
+	if u.User != nil || u.Host != "" || u.Path != "" || u.Opaque != "" {
+		return nil, usagef("target %q: nothing can stand between sim: and ?; the form is %s", Redact(u.String()), simDriver().Form)
 	}
 	s := &sim{url: u.String()}
 	param := func(name string) string { return simDriver().param(u, name) }

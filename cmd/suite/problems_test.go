@@ -328,11 +328,11 @@ runs: !!seq []
 5:3: dry-run is not for a suite file: it is for all runs; give it to ´contend run´ itself
 6:3: no-progress is not for a suite file: it is for all runs; give it to ´contend run´ itself
 7:3: no-color is not for a suite file: it is for all runs; give it to ´contend run´ itself
-8:3: record is not for a suite file: it is for all runs; give it to ´contend run´ itself
+8:3: record is not for a suite file: a record holds one run; give --record to the command of the scenario
 9:3: store is not for a suite file: it is for all runs; give it to ´contend run´ itself
-10:3: resume is not for a suite file: it is for all runs; give it to ´contend run´ itself
-11:3: run is not for a suite file: it is for all runs; give it to ´contend run´ itself
-12:3: help is not for a suite file: it is for all runs; give it to ´contend run´ itself
+10:3: resume is not for a suite file: ´contend nightly´ goes on with the keys of earlier nights, and ´contend ttl-ghost --resume´ with a watch
+11:3: run is not for a suite file: it is no parameter of a scenario
+12:3: help is not for a suite file: it is no parameter of a scenario
 `,
 	},
 	{

@@ -296,6 +296,12 @@ func refusal(name string) string {
 	switch {
 	case name == "label":
 		return "write labels, a mapping such as labels: {site: test}"
+	case name == "record":
+		return "a record holds one run; give --record to the command of the scenario"
+	case name == "resume":
+		return "`contend nightly` goes on with the keys of earlier nights, and `contend ttl-ghost --resume` with a watch"
+	case name == "help", name == "run":
+		return "it is no parameter of a scenario"
 	case slices.Contains(strings.Fields(GivenToRun), name):
 		return "it is for all runs; give it to `contend run` itself"
 	}

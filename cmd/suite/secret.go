@@ -105,6 +105,10 @@ var maskedPort = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*:)` + ma
 // holdsSecret tells whether targets.Redact would mask something of a URL that is
 // not masked yet; the path counts for targets only.
 func holdsSecret(raw string, path bool) bool {
+	if !strings.Contains(raw, ":") {
+		// It is no URL, which is told elsewhere; but a connection string has secrets too.
+		return strings.ContainsAny(raw, "=@")
+	}
 	parts := func(raw string) (string, error) {
 		u, err := url.Parse(raw)
 		if err != nil {

@@ -74,6 +74,18 @@ func Open(file string) (*Store, error) {
 	return open(file, with)
 }
 
+// OpenToChange opens a store that is there, to write and read.
+func OpenToChange(file string) (*Store, error) {
+	with, err := usual()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := present(file); err != nil {
+		return nil, err
+	}
+	return open(file, with)
+}
+
 // OpenToRead opens a store that is there. It can be one that may not be written.
 func OpenToRead(file string) (*Store, error) {
 	with, err := usual()
@@ -270,19 +282,32 @@ func steps(ctx context.Context, c *sql.Conn, migrations []string) error {
 	return err
 }
 
-func openToRead(file string, with settings) (*Store, error) {
+// present tells where a store is that somebody made.
+func present(file string) (string, error) {
 	path, err := filepath.Abs(file)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{file, ErrMissing, "a run with --store makes it", nil}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return "", &Error{file, ErrMissing, "a run with --store makes it", nil}
 	}
 	if err == nil {
 		err = identify(path)
 	}
 	if err != nil {
-		return nil, named(file, err)
+		return "", named(file, err)
+	}
+	return path, nil
+}
+
+func openToRead(file string, with settings) (*Store, error) {
+	path, err := present(file)
+	if err != nil {
+		return nil, err
 	}
 	s := &Store{name: file, file: path}
 	version, err := s.read(with)

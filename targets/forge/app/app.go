@@ -32,6 +32,10 @@ func Files() []string {
 // WriteTo writes the app to a folder, which it makes where there is none. A
 // folder that holds something is refused.
 func WriteTo(dir string) error {
+	// Without a name os.CopyFS would write to the root of the file system.
+	if strings.TrimSpace(dir) == "" {
+		return fmt.Errorf("%q is no name of a folder; name a new or empty one", dir)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%q cannot hold the app: %w", dir, err)
