@@ -154,7 +154,10 @@ func (k *edited) documentOf(state startState, x *runner.Exchange, byToken map[st
 	ofRound := func(token string) bool {
 		return byToken[token] != nil || k.plain && strings.HasPrefix(token, state.key+"-c")
 	}
-	d.foreign = !ours && a.kind != sawDamaged || a.kind != sawMisplaced && a.kind != sawDamaged && a.token != state.seed && !ofRound(a.token)
+	if a.kind == sawMisplaced || a.kind == sawDamaged {
+		return d // the store's own doing
+	}
+	d.foreign = !ours || a.token != state.seed && !ofRound(a.token)
 	for _, token := range d.edits {
 		d.foreign = d.foreign || !ofRound(token)
 	}

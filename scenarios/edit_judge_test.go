@@ -260,3 +260,51 @@ func TestRoundsBeginWithATick(t *testing.T) {
 		}
 	}
 }
+
+// Edits are ruled by all that was read of the document: by a read-back that a later one
+// contradicts, by bodies and versions that are not as they were written, by an unknown
+// edit that was shown and is gone.
+func TestEditsAreRuledByAllReads(t *testing.T) {
+	round := func() *runner.Round {
+		r := editRound(targets.IfVersion, "0.1", ok("0.1", ""), no("1.1", ""), no("2.1", ""))
+		r.Seeds = []runner.Exchange{{Contender: runner.Own, Reply: targets.Reply{Outcome: targets.OK},
+			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Value: targets.Record{Token: madeUpKey + seedSuffix, Body: checklistBody("")}}}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		change func(*runner.Round)
+		late   string
+		kind   string
+	}{
+		"as it should be":                {func(*runner.Round) {}, "0.1", ""},
+		"a refused edit in a read-back":  {func(r *runner.Round) { r.Reads = []runner.Exchange{shown("0.1 1.1", 100*ms), shown("0.1", 110*ms)} }, "0.1", "refused-but-applied"},
+		"another body at the read-back":  {func(r *runner.Round) { r.Reads[0].Reply.Record.Body = json.RawMessage(`{"items":{"x":true},"edits":["` + tokenOf("0.1") + `"]}`) }, "0.1", "changed-value"},
+		"the seed at another version":    {func(r *runner.Round) { r.Ops[0].Reply.Record.Version = 7 }, "0.1", "changed-value"},
+		"another version than its edits": {func(r *runner.Round) { r.Reads[0].Reply.Record.Version = 2 }, "0.1", "wrong-version"},
+		"a record of another round": {func(r *runner.Round) {
+			r.Reads[0].Reply.Record.Token = "contend-01TEST-r9-c0-a1"
+			r.Reads[0].Reply.Record.Body = json.RawMessage(`{"items":{},"edits":["contend-01TEST-r9-c0-a1"]}`)
+		}, "0.1", "misplaced-record"},
+		"an unknown edit was shown and is gone": {func(r *runner.Round) {
+			r.Ops = append(r.Ops, editRound(targets.IfVersion, "", no("3.1", "0.1").as(targets.Unknown).at(30, 40)).Ops...)
+			r.Reads = []runner.Exchange{shown("0.1 3.1", 100*ms)}
+		}, "0.1", "lost-write"},
+	} {
+		r := round()
+		c.change(r)
+		j := judgeEdits(lostUpdateBy(byVersion), r)
+		for session := range 2 {
+			late := shown(c.late, time.Second)
+			late.Contender = session
+			j.Late(1, &late)
+		}
+		v := j.Conclude("").Verdict
+		kind := ""
+		if len(v.Violations) > 0 {
+			kind = v.Violations[0].Kind
+		}
+		if kind != c.kind || (kind == "") != (v.Status == Held) {
+			t.Errorf("%s: %s %q, want %q: %v", name, v.Status, kind, c.kind, v.Reasons)
+		}
+	}
+}
