@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -245,10 +246,16 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	case isTarget(args[0]) && cmd.Flags().Lookup("target") != nil:
 		return fmt.Errorf("%s%q: a target is given with -t: %s -t URL", prefixOf(cmd), targets.Redact(args[0]), cmd.CommandPath())
+	case !plainArgument.MatchString(args[0]):
+		// It may be a part of a target, with its password.
+		return fmt.Errorf("%sone argument too many: takes flags only; put quotes round a value with blanks; `%s --help` lists them", prefixOf(cmd), cmd.CommandPath())
 	default:
 		return fmt.Errorf("%s%q: takes flags only; `%s --help` lists them", prefixOf(cmd), args[0], cmd.CommandPath())
 	}
 }
+
+// plainArgument is one that holds no secret.
+var plainArgument = regexp.MustCompile(`^[a-z0-9-]{1,30}$`)
 
 // isTerminal tells whether w is a terminal that can be painted on.
 func isTerminal(w io.Writer) bool {
