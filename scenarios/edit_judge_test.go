@@ -276,9 +276,11 @@ func TestEditsAreRuledByAllReads(t *testing.T) {
 		late   string
 		kind   string
 	}{
-		"as it should be":                {func(*runner.Round) {}, "0.1", ""},
-		"a refused edit in a read-back":  {func(r *runner.Round) { r.Reads = []runner.Exchange{shown("0.1 1.1", 100*ms), shown("0.1", 110*ms)} }, "0.1", "refused-but-applied"},
-		"another body at the read-back":  {func(r *runner.Round) { r.Reads[0].Reply.Record.Body = json.RawMessage(`{"items":{"x":true},"edits":["` + tokenOf("0.1") + `"]}`) }, "0.1", "changed-value"},
+		"as it should be":               {func(*runner.Round) {}, "0.1", ""},
+		"a refused edit in a read-back": {func(r *runner.Round) { r.Reads = []runner.Exchange{shown("0.1 1.1", 100*ms), shown("0.1", 110*ms)} }, "0.1", "refused-but-applied"},
+		"another body at the read-back": {func(r *runner.Round) {
+			r.Reads[0].Reply.Record.Body = json.RawMessage(`{"items":{"x":true},"edits":["` + tokenOf("0.1") + `"]}`)
+		}, "0.1", "changed-value"},
 		"the seed at another version":    {func(r *runner.Round) { r.Ops[0].Reply.Record.Version = 7 }, "0.1", "changed-value"},
 		"another version than its edits": {func(r *runner.Round) { r.Reads[0].Reply.Record.Version = 2 }, "0.1", "wrong-version"},
 		"a record of another round": {func(r *runner.Round) {

@@ -110,6 +110,7 @@ func TestPlantedFaults(t *testing.T) {
 		{"throttle=0", scenarios.Held, "", "", false},
 		{"unmapped", scenarios.Inconclusive, "", "OUT_OF_CHEESE 418", false},
 		{"stale-read", scenarios.Inconclusive, "", "stale", false},
+		{"stale-read=2", scenarios.Inconclusive, "", "and later reads showed the newer one", false},
 		{"stale-read=9", scenarios.Violated, "lost-write", "", false},
 		{"foreign-writer", scenarios.Inconclusive, "", "nobody of this run wrote", false},
 	} {
