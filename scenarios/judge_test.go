@@ -583,7 +583,7 @@ func TestRivalsAndReach(t *testing.T) {
 	key := "contend-01TEST-r1"
 	ifAbsent := targets.Condition{Guard: targets.IfAbsent}
 	write := func(contender int, began, guard, ret time.Duration, o targets.Outcome) runner.Exchange {
-		return runner.Exchange{Contender: contender, Call: began, Began: began, Sent: began, Guard: guard, Return: ret, Reply: targets.Reply{Outcome: o, Attempts: 1},
+		return runner.Exchange{Contender: contender, Call: began - 1, Began: began, Sent: began + 2, Guard: guard, Return: ret, Reply: targets.Reply{Outcome: o, Attempts: 1},
 			Op: targets.Op{Kind: targets.Write, Key: key, If: ifAbsent, Value: targets.Record{Token: runner.Token(key, contender, 1)}}}
 	}
 	byRead := write(5, 10, 0, 62, targets.Conflict)
