@@ -46,9 +46,13 @@ func (r *Result) rows(out *csv.Writer) {
 	}
 	write("rounds", "", "", "", 0, strconv.Itoa(r.Rounds), "count")
 	write("contended rounds", "", "", "", 0, strconv.Itoa(r.Contention.ContendedRounds), "count")
+	write("uncertain rounds", "", "", "", 0, strconv.Itoa(r.Contention.UncertainRounds), "count")
 	write("violated rounds", "", "", "", 0, strconv.Itoa(r.Verdict.ViolatedRounds), "count")
 	if b := r.Verdict.Bound; b != nil {
 		write("violation rate at most", "", "", "", 0, number(b.AtMost), "share")
+		if b.UncertainAtMost != nil {
+			write("violation rate at most if uncertain violate", "", "", "", 0, number(*b.UncertainAtMost), "share")
+		}
 	}
 	for _, o := range r.Outcomes {
 		write("contenders", o.Outcome, o.At, o.Code, o.Status, strconv.Itoa(o.Count), "count")
@@ -65,11 +69,18 @@ func (r *Result) rows(out *csv.Writer) {
 	}
 	where = ""
 	c := r.Contention
-	inFlight := ""
-	if c.MaxInFlight != nil {
-		inFlight = strconv.Itoa(*c.MaxInFlight)
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{{"rivals", c.Rivals.P50}, {"max in flight", c.MaxInFlight}} {
+		text := ""
+		if f.value != nil {
+			text = strconv.Itoa(*f.value)
+		}
+		write(f.name, "", "", "", 0, text, "count")
 	}
-	write("max in flight", "", "", "", 0, inFlight, "count")
+	write("reach", "", "", "", 0, nanoseconds(c.Reach.Reach), "ns")
+	write("reach p50", "", "", "", 0, nanoseconds(c.Reach.P50), "ns")
 	for _, f := range []struct {
 		name  string
 		value *float64
