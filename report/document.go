@@ -69,11 +69,10 @@ func (r Result) verdictText() string {
 	if r.Interrupted && r.Params.Contenders == 0 {
 		text += "; interrupted"
 	} else if r.Interrupted {
-		planned := ""
+		text += fmt.Sprintf("; interrupted after %d rounds", r.Rounds)
 		if r.Params.Rounds > 0 {
-			planned = fmt.Sprintf(" of %d", r.Params.Rounds)
+			text += fmt.Sprintf(", %d of %d counted", r.Contention.ContendedRounds, r.Params.Rounds)
 		}
-		text += fmt.Sprintf("; interrupted after %d%s rounds", r.Rounds, planned)
 	}
 	return text
 }
