@@ -137,7 +137,8 @@ func TestJudgeOfACutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ := contend(t, "judge", record)
-	if code != 130 || !strings.Contains(stdout, "interrupted after 4 rounds, 4 of 6 counted") {
+	if code != 130 || !strings.Contains(stdout, "interrupted after 4 rounds, 0 of 6 counted") ||
+		!strings.Contains(stdout, "Uncertain: 4 could not be read once more at the end.") {
 		t.Errorf("exit %d:\n%s", code, stdout)
 	}
 }
