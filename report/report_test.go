@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -175,6 +176,46 @@ func TestReachIsTold(t *testing.T) {
 	r.Contention.Reach.Reach = nil
 	if text := strings.Join(strings.Fields(render(t, "table", r)), " "); !strings.Contains(text, "Reach unknown: fewer than 10 counted rounds bound how far check and effect were apart") {
 		t.Error(text)
+	}
+}
+
+// The page on what held means quotes reports word for word, has the numbers that the
+// bounds give, names the controls that there are, and keeps to two screens.
+func TestWhatHeldMeans(t *testing.T) {
+	page, err := os.ReadFile("../docs/what-held-means.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	reach := 100 * time.Microsecond
+	r.Rounds, r.Contention.Reach.Reach = 23, &reach
+	_, verdict, _ := strings.Cut(r.VerdictLine(), ": ")
+	_, apart, _ := strings.Cut(r.reachText(), ": ")
+	var quotes []string
+	for paragraph := range strings.SplitSeq(string(page), "\n\n") {
+		if strings.HasPrefix(paragraph, "> ") {
+			quotes = append(quotes, strings.ReplaceAll(strings.TrimPrefix(paragraph, "> "), "\n> ", " "))
+		}
+	}
+	if want := []string{verdict, apart}; !slices.Equal(quotes, want) {
+		t.Errorf("the page quotes\n%q\nthe report says\n%q", quotes, want)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, c := range r.Controls {
+		if !strings.Contains(text, "| "+c.Name+" | ") {
+			t.Errorf("the control %s is missing", c.Name)
+		}
+	}
+	if !strings.Contains(text, "59 rounds bound the rate at 5 %, 299 at 1 %, 2,995 at 0.1 %") {
+		t.Error("the bounds are not told")
+	}
+	for rounds, share := range map[int]float64{59: 0.05, 299: 0.01, 2995: 0.001} {
+		if at := func(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }; at(rounds) > share || at(rounds-1) <= share {
+			t.Errorf("%d rounds bound the rate at %g", rounds, at(rounds))
+		}
+	}
+	if n := bytes.Count(page, []byte("\n")); n > 80 {
+		t.Errorf("the page has %d lines", n)
 	}
 }
 
