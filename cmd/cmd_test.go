@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -80,7 +82,7 @@ func resultOf(t *testing.T, args ...string) (int, report.Result) {
 func TestJudgeSeesATamperedRecord(t *testing.T) {
 	for _, scenario := range []string{"fail-if-exists", "version-cas"} {
 		record := filepath.Join(t.TempDir(), "run.jsonl")
-		if code, _, stderr := contend(t, scenario, "-t", "sim:?latency=5ms", "-r", "4", "-q", "--record", record); code != 0 {
+		if code, _, stderr := contend(t, scenario, "-t", "sim:?latency=5ms", "-r", "4", "--max-rounds", "4", "--min-contended", "1", "-q", "--record", record); code != 0 {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 		if code, stdout, _ := contend(t, "judge", record, "-q"); code != 0 {
@@ -109,7 +111,7 @@ func TestJudgeSeesATamperedRecord(t *testing.T) {
 // What a fault in the controls looks like is judged from the record too.
 func TestJudgeSeesTamperedControls(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "run.jsonl")
-	if code, _, stderr := contend(t, "fail-if-exists", "-t", "sim:?latency=5ms", "-r", "2", "-q", "--record", record); code != 0 {
+	if code, _, stderr := contend(t, "fail-if-exists", "-t", "sim:?latency=5ms", "-r", "2", "--min-contended", "1", "-q", "--record", record); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	text, _ := os.ReadFile(record)
@@ -135,22 +137,38 @@ func TestJudgeOfACutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ := contend(t, "judge", record)
-	if code != 130 || !strings.Contains(stdout, "interrupted after 4 of 6 rounds") {
+	if code != 130 || !strings.Contains(stdout, "interrupted after 4 rounds, 0 of 6 counted") ||
+		!strings.Contains(stdout, "Uncertain: 4 could not be read once more at the end.") {
 		t.Errorf("exit %d:\n%s", code, stdout)
 	}
 }
 
-// The bound in a result is the one that its contended rounds give.
+// The bound in a result is the one that its counted rounds give, and every round that
+// was raced is counted, uncertain, or told with the reason why it is neither.
 func TestResultIsConsistent(t *testing.T) {
-	code, r := resultOf(t, "version-cas", "-t", "sim:?latency=5ms", "-r", "9", "-n", "5", "--expect", "lost>=75%")
-	if code != 0 || r.Rounds != 9 || r.Contention.Of != 45 || r.Winners.One != 9 || !r.Expectations[0].Met {
+	code, r := resultOf(t, "version-cas", "-t", "sim:?latency=5ms", "-r", "12", "--max-rounds", "12", "-n", "5", "--expect", "lost>=75%")
+	if code != 0 || r.Rounds != 12 || r.Contention.Of != 60 || r.Winners.One != 12 || !r.Expectations[0].Met {
 		t.Errorf("exit %d: %+v", code, r)
+	}
+	c := r.Contention
+	others := 0
+	for _, u := range append(c.Uncounted, c.Uncertain...) {
+		others += u.Rounds
+	}
+	if c.ContendedRounds < 10 || c.ContendedRounds+others != 12 || c.UncertainRounds != 0 || len(c.Uncertain) != 0 {
+		t.Errorf("%d rounds count, %d are uncertain, of the others it tells %+v, %+v", c.ContendedRounds, c.UncertainRounds, c.Uncounted, c.Uncertain)
+	}
+	if b := r.Verdict.Bound; math.Abs(b.AtMost-(1-math.Pow(0.05, 1/float64(c.ContendedRounds)))) > 1e-12 || b.AtLeast != nil || b.UncertainAtMost != nil || b.Sided != "one" {
+		t.Errorf("the bound of %d rounds is %+v", c.ContendedRounds, b)
+	}
+	if c.Rivals.Needed != 2 || *c.Rivals.P50 < 2 || *c.Rivals.P50 > 4 || c.Reach.AtLeast != 10 || *c.Reach.Reach < 5*time.Millisecond || *c.Reach.P50 > r.Elapsed {
+		t.Errorf("rivals %+v, reach %+v", c.Rivals, c.Reach)
 	}
 	total := 0
 	for _, o := range r.Outcomes {
 		total += o.Count
 	}
-	if total != 45 || r.Requests == 0 || r.Elapsed == 0 || r.Interrupted {
+	if total != 60 || r.Requests == 0 || r.Elapsed == 0 || r.Interrupted {
 		t.Errorf("%d contenders, %d requests in %s", total, r.Requests, r.Elapsed)
 	}
 }

@@ -90,8 +90,8 @@ func (l *contestLaunch) front() report.Front {
 func (l *contestLaunch) close() { l.target.Close() }
 
 func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
-	if l.plan.Rounds > 0 && l.plan.Rounds < l.minContended && !l.front().Unguarded() {
-		fmt.Fprintf(c.err, "contend: %s\n", l.cannotHold())
+	if cannot := l.cannotHold(); cannot != "" {
+		fmt.Fprintf(c.err, "contend: warning: %s\n", cannot)
 	}
 	d := l.target.Describe()
 	least, free := l.plan.Takes(d), l.plan
@@ -116,8 +116,12 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	return r, err
 }
 
-// cannotHold says that too few rounds are asked for.
+// cannotHold says that too few rounds are asked for to be held; "" where there are
+// enough, or held is not what is expected.
 func (l *contestLaunch) cannotHold() string {
+	if l.plan.Rounds == 0 || l.plan.Rounds >= l.minContended || l.expectVerdict == "violated" || l.front().Unguarded() {
+		return ""
+	}
 	return fmt.Sprintf("--rounds %d is below --min-contended %d: the verdict cannot be held", l.plan.Rounds, l.minContended)
 }
 
@@ -213,8 +217,8 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
 	} else {
 		line("rounds", "%d that count; at most %d are raced", p.Rounds, max(p.Rounds, p.MaxRounds))
-		if p.Rounds < l.minContended && !l.front().Unguarded() {
-			line("verdict", "%s", l.cannotHold())
+		if cannot := l.cannotHold(); cannot != "" {
+			line("warning", "%s", cannot)
 		}
 		line("requests", "%d where all of the first %d count: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, p.Rounds, cost.WarmUp, cost.Controls,
 			p.Rounds, cost.EachRound, cost.Late, cost.Clean)

@@ -17,7 +17,7 @@ var examples = map[string][]string{
 	"fail-if-exists": {
 		"contend fail-if-exists",
 		"contend fail-if-exists -t redis://127.0.0.1:6379 -n 20 -r 100",
-		"contend fail-if-exists -t 'sim:?fault=two-winners' -r 5 --expect-verdict violated",
+		"contend fail-if-exists -t 'sim:?fault=two-winners' -r 10 --expect-verdict violated",
 	},
 	"version-cas": {
 		"contend version-cas -t postgres://me@127.0.0.1/test",
@@ -26,14 +26,14 @@ var examples = map[string][]string{
 	},
 	"lease": {
 		"contend lease -t redis://127.0.0.1:6379",
-		"contend lease --expiry ttl --term 2s -r 5",
+		"contend lease --expiry ttl --term 2s -r 10",
 	},
 	"check-then-set": {
 		"contend check-then-set --expect-verdict violated",
 		"contend check-then-set -t postgres://me@127.0.0.1/test -n 4 -r 10",
 	},
 	"counter": {
-		"contend counter -n 8 -r 5",
+		"contend counter -n 8 -r 10",
 		"contend counter -n 2,4,8,16 -o csv=curve.csv",
 		"contend counter -t redis://127.0.0.1:6379 --expect 'p90(won)<250ms'",
 	},

@@ -27,6 +27,7 @@ runs:
     labels: {site: "${CONTEND_SITE_NAME}"}
     contenders: 4
     rounds: 2
+    min-contended: 1
     rate: 1000
 `
 

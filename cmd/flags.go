@@ -83,11 +83,11 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	if f.contenders == 0 {
 		f.contenders = 12
 	}
-	fs.VarP((*crowd)(f), "contenders", "n", "how many are let go at once; several numbers, as 2,4,8, make a run each")
+	fs.VarP((*crowd)(f), "contenders", "n", "how many are released at once; several numbers, as 2,4,8, make a run each")
 	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds that count, each on a fresh key; the run goes on until so many do")
 	fs.IntVar(&f.maxRounds, "max-rounds", 0, "rounds raced at most (default: 10 times --rounds; --rounds where the target documents a quota)")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
-	fs.StringVar(&f.release, "release", "auto", "how contenders are let go: gate, or auto (the tightest that the target can do)")
+	fs.StringVar(&f.release, "release", "auto", "how contenders are released: gate, or auto (the tightest that the target can do)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
 	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
 	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
@@ -110,8 +110,8 @@ type removedFlag struct{ by string }
 func (r removedFlag) Set(string) error { return errors.New(r.by) }
 func (removedFlag) String() string     { return "" }
 
-// Type is that of the shares it was.
-func (removedFlag) Type() string { return "float64" }
+// Type is none that a value could have.
+func (removedFlag) Type() string { return "removed" }
 
 func registerRemoved(fs *pflag.FlagSet) {
 	const rivals = "is no more: a round counts when its winner met rivals at the guard; use --min-rivals"
@@ -355,7 +355,7 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 	for _, l := range p.Limits {
 		if float64(p.Contenders*each) > l.Requests {
 			return p, fmt.Errorf("--contenders %d, each with up to %d requests (the unguarded twin reads and writes), is above the rate of %g requests in %s: "+
-				"they could not be let go at once; lower it, or raise --rate", p.Contenders, each, l.Requests, l.Per)
+				"they could not be released at once; lower it, or raise --rate", p.Contenders, each, l.Requests, l.Per)
 		}
 	}
 	return p, nil

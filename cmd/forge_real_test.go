@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -33,7 +34,10 @@ func TestThroughTheCompanionApp(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			for _, s := range scenarios.Contests() {
-				args := []string{s.Info().Name, "-t", target + query, "-r", "3", "-n", "6", "--control-rounds", "1", "--rate", "1000"}
+				args := []string{s.Info().Name, "-t", target + query, "-r", "3", "--min-contended", "1", "-n", "6", "--rate", "1000"}
+				if !s.Info().Unguarded {
+					args = append(args, "--control-rounds", "1")
+				}
 				// How a version is compared does not depend on how a key is created.
 				if s.Home() == targets.IfVersion && query != "?create=kvs" && query != "?create=sql&cas=sql" {
 					continue
@@ -63,6 +67,9 @@ func TestThroughTheCompanionApp(t *testing.T) {
 				if code != 0 && code != 3 || len(r.Verdict.Violations) > 0 || r.Winners.One != 3 && r.Detail.Counter == nil {
 					t.Errorf("%s: exit %d: %v %v %+v", where, code, r.Verdict.Reasons, r.Verdict.Violations, r.Winners)
 				}
+				if code == 3 && !strings.Contains(fmt.Sprint(r.Verdict.Reasons), "rounds count as contended, and held needs 1") {
+					t.Errorf("%s is inconclusive for another reason than a lack of contest: %v", where, r.Verdict.Reasons)
+				}
 				t.Log(r.VerdictLine())
 			}
 		})
@@ -70,7 +77,7 @@ func TestThroughTheCompanionApp(t *testing.T) {
 }
 
 // Over TLS, as a live site is reached: a proxy with a certificate stands before
-// the host, and the program trusts it by SSL_CERT_FILE, which Go heeds on Linux.
+// the host, and the program trusts it by SSL_CERT_FILE, which Go reads on Linux.
 func TestForgeOverTLS(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the certificate cannot be trusted for one process here")

@@ -35,7 +35,8 @@ func newChain(t *testing.T, s *forgeSite) *chain {
 }
 
 const (
-	chainKeys  = 5 // in each of the three large arms
+	chainKeys  = 5                                   // in each of the three large arms
+	chainAll   = 3*chainKeys + min(chainKeys, 6) + 4 // with the early arm and the twin
 	chainSweep = 2 * time.Second
 	// rounding of the emulator's clock, which counts in whole milliseconds.
 	rounding = 2 * time.Millisecond
@@ -167,7 +168,7 @@ func (c *chain) checkResult(run string, keys int) {
 		c.Errorf("run %s has ended and is kept as %s", run, r.VerdictLine())
 		return
 	}
-	if want := 3*chainKeys + 4 + 4; keys != want || len(r.Detail.Ghosts.Keys) != want {
+	if want := chainAll; keys != want || len(r.Detail.Ghosts.Keys) != want {
 		c.Errorf("run %s has %d keys and tells of %d, want %d", run, keys, len(r.Detail.Ghosts.Keys), want)
 	}
 	for _, control := range r.Controls {

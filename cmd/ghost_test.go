@@ -391,7 +391,7 @@ func ghostResult(t *testing.T) {
 			t.Errorf("%+v, of %d keys", a, arms[a.Arm])
 		}
 	}
-	if want := map[string]int{"write": 6, "read": 6, "once": 6, "early": 4, "twin": 4}; !maps.Equal(arms, want) {
+	if want := map[string]int{"write": 6, "read": 6, "once": 6, "early": 6, "twin": 4}; !maps.Equal(arms, want) {
 		t.Errorf("%v", arms)
 	}
 	// Every interval has the truth inside, and so has what they have in common.
@@ -565,9 +565,11 @@ func ghostRecordThatIsTamperedWith(t *testing.T) {
 	l := readLine(t, all[accepted])
 	l.Asked.Exchange.Reply.Outcome, l.Asked.Exchange.Reply.Code = targets.Conflict, "KEY_CONFLICT"
 	e := l.Asked.Exchange
-	e.Call, e.Sent, e.Return = e.Call+time.Hour, e.Sent+time.Hour, e.Return+time.Hour
+	for _, at := range []*time.Duration{&e.Call, &e.Began, &e.Sent, &e.Guard, &e.Return} {
+		*at += time.Hour
+	}
 	shown := readLine(t, all[accepted])
-	*shown.Asked.Exchange = runner.Exchange{Op: targets.Op{Kind: targets.Read, Key: l.Asked.Key, Home: targets.IfAbsent}, Call: e.Return, Sent: e.Return, Return: e.Return,
+	*shown.Asked.Exchange = runner.Exchange{Op: targets.Op{Kind: targets.Read, Key: l.Asked.Key, Home: targets.IfAbsent}, Call: e.Return, Began: e.Return, Sent: e.Return, Guard: e.Return, Return: e.Return,
 		Reply: targets.Reply{Outcome: targets.OK, Attempts: 1, Record: targets.Record{Token: runner.Token(l.Asked.Key, 0, 1)}}}
 	changed = slices.Clone(all)
 	changed[accepted] = l.text(t) + shown.text(t)
@@ -581,9 +583,9 @@ func ghostRecordThatIsTamperedWith(t *testing.T) {
 		key := readLine(t, all[created]).Asked.Key
 		switch l := readLine(t, line); {
 		case i == created:
-			at := l.Asked.Exchange.Return
-			l.Asked.Exchange.Op.Value.Token = runner.Token(key, 1, 1)
-			l.Asked.Exchange.Call, l.Asked.Exchange.Sent, l.Asked.Exchange.Return = at, at, at
+			x := l.Asked.Exchange
+			x.Op.Value.Token = runner.Token(key, 1, 1)
+			x.Call, x.Began, x.Sent, x.Guard = x.Return, x.Return, x.Return, x.Return
 			line += l.text(t)
 		case l.Asked != nil && l.Asked.Key == key:
 			continue
@@ -909,7 +911,7 @@ func ghostsOnAFullDisk(t *testing.T) {
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	args := []string{"ttl-ghost", "-t", c.site.url, "--store", c.file, "--keys", fmt.Sprint(chainKeys), "--watch", "2500ms", "--tolerance", "1500ms",
 		"--no-progress", "-o", "json"}
-	p.Env = append(os.Environ(), "CONTEND_FORGE_TOKEN=test", roomVariable+"=800000", argsVariable+"="+strings.Join(args, "\n"), dirVariable+"="+dir)
+	p.Env = append(os.Environ(), "CONTEND_FORGE_TOKEN=test", roomVariable+"=1000000", argsVariable+"="+strings.Join(args, "\n"), dirVariable+"="+dir)
 	<-p.begin(t)
 	var said [3]string
 	for i, name := range []string{"code", "stdout", "stderr"} {
@@ -927,7 +929,7 @@ func ghostsOnAFullDisk(t *testing.T) {
 	if r.Verdict.Status == scenarios.Violated {
 		want = "1" // a machine that stood still may have seen a ghost before
 	}
-	if said[0] != want || !strings.Contains(r.Stopped, "the store of results: store") || len(r.Detail.Ghosts.Keys) != 3*chainKeys+4+4 {
+	if said[0] != want || !strings.Contains(r.Stopped, "the store of results: store") || len(r.Detail.Ghosts.Keys) != chainAll {
 		t.Errorf("exit %s: %s; %s", said[0], r.VerdictLine(), r.Stopped)
 	}
 	if !strings.Contains(said[2], "see whether its disk is full or gone") && !strings.Contains(said[2], "make room on its disk") || !strings.Contains(said[2], "the result could not be kept") {
@@ -938,7 +940,7 @@ func ghostsOnAFullDisk(t *testing.T) {
 	for _, exchanges := range probes {
 		noted += len(exchanges)
 	}
-	if len(ghosts) != 3*chainKeys+4+4 || noted == 0 || openOf(ghosts) == 0 {
+	if len(ghosts) != chainAll || noted == 0 || openOf(ghosts) == 0 {
 		t.Fatalf("%d replies of %d keys are on disk, %d are open: the disk was not full in mid-watch", noted, len(ghosts), openOf(ghosts))
 	}
 	c.deaths[newest(ghosts)]++

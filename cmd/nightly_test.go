@@ -17,7 +17,7 @@ import (
 const quietNight = `runs:
   - scenario: fail-if-exists
     target: "sim:?latency=20ms"
-    rounds: 4
+    rounds: 10
     contenders: 4
 `
 
@@ -25,7 +25,7 @@ const quietNight = `runs:
 // makes of them.
 func nights(t *testing.T, file string, n int, change func(night int, r *report.Result)) {
 	t.Helper()
-	_, tonight := resultOf(t, "fail-if-exists", "-t", "sim:?latency=20ms", "-r", "4", "-n", "4")
+	_, tonight := resultOf(t, "fail-if-exists", "-t", "sim:?latency=20ms", "-r", "10", "-n", "4")
 	kept, err := store.Open(file)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"contend/targets/targettest"
 )
 
 // sample is a command in the README with the output that stands below it.
@@ -50,6 +52,9 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("only %d samples found", len(samples))
 	}
 	for _, s := range samples {
+		if strings.Contains(s.command, onRedis) {
+			continue
+		}
 		line, isRun := strings.CutPrefix(s.command, "go run . ")
 		if !isRun {
 			line = strings.TrimPrefix(s.command, "contend ")
@@ -66,6 +71,40 @@ func TestReadme(t *testing.T) {
 		if got, want := upToNumbers(stdout), upToNumbers(want); got != want {
 			t.Errorf("$ %s\nprints\n%s\nthe README says\n%s", s.command, got, want)
 		}
+	}
+}
+
+// onRedis is the target of the README's run on a real store.
+const onRedis = "redis://127.0.0.1:6379"
+
+// The README's run on Redis says what it shows, up to numbers and where lines end,
+// and is held.
+func TestReadmeOnRedis(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, shown := targettest.Redis(t), 0
+	for _, s := range samplesOf(string(text)) {
+		if !strings.Contains(s.command, onRedis) {
+			continue
+		}
+		shown++
+		words := strings.Fields(strings.ReplaceAll(s.command, onRedis, url))
+		code, stdout, stderr := contend(t, words[3:]...)
+		want, cut := strings.CutSuffix(s.output, "…\n")
+		line := func(text string) string { return strings.Join(strings.Fields(upToNumbers(text)), " ") }
+		if code != 0 || !cut || !strings.HasPrefix(line(stdout), line(want)) {
+			t.Errorf("$ %s\nexit %d: %s\n%s\nthe README says\n%s", s.command, code, stdout, stderr, s.output)
+		}
+		for _, word := range []string{"HELD: ", "Reach: in "} {
+			if !strings.Contains(want, word) {
+				t.Errorf("the README does not show %q", word)
+			}
+		}
+	}
+	if shown != 1 {
+		t.Errorf("%d runs on %s are shown", shown, onRedis)
 	}
 }
 

@@ -100,8 +100,11 @@ func suiteScenarios() []suite.Scenario {
 		info := s.Info()
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		newLaunch(s).register(fs)
-		one := suite.Scenario{Name: info.Name, Aliases: info.Aliases, Summary: info.Summary}
+		one := suite.Scenario{Name: info.Name, Aliases: info.Aliases, Summary: info.Summary, Removed: make(map[string]string)}
 		fs.VisitAll(func(f *pflag.Flag) {
+			if removed, ok := f.Value.(removedFlag); ok {
+				one.Removed[f.Name] = removed.by
+			}
 			if f.Hidden {
 				return
 			}

@@ -250,10 +250,10 @@ func statusOf(r report.Result) error {
 		return exitStatus(exitInterrupted)
 	case r.Stopped != "":
 		return exitStatus(exitCannotRun)
-	case status != expected && expected == scenarios.Violated:
-		return exitStatus(exitViolated)
 	case status == scenarios.Inconclusive:
 		return exitStatus(exitInconclusive)
+	case status != expected:
+		return exitStatus(exitViolated)
 	case !met:
 		return exitStatus(exitThreshold)
 	default:

@@ -82,7 +82,7 @@ func (f *simFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.granularity, "expire-granularity", "ms", "of expireTime: ms or s (assumption: ms)")
 	fs.DurationVar(&f.store.QueryLag, "query-lag", 0, "how far queries are behind what is stored (assumption: 0)")
 	fs.StringVar(&f.store.LongTTLCode, "long-ttl-code", "INVALID_TTL", "the `CODE` for a ttl of more than a year (assumption)")
-	fs.StringVar(&f.clash, "clash", "wait", "what a transaction meets that finds a key in another one under way: wait (one after the other), "+
+	fs.StringVar(&f.clash, "clash", "wait", "what a transaction meets that finds a key in another one in flight: wait (one after the other), "+
 		"conflict (CONDITIONAL_CHECK_FAILED), error (500); needs a --latency to happen (assumption: wait)")
 	fs.BoolVar(&f.store.NotExistsNeedsRecord, "not-exists-needs-record", false, "NOT_EXISTS is false where the record is absent (assumption: true)")
 	fs.StringVar(&f.throttleCode, "throttle-code", throttleCodes[0], "the `CODE` over a quota: "+strings.Join(throttleCodes, ", ")+" (which one when is an assumption)")

@@ -65,12 +65,12 @@ func TestTrackRecord(t *testing.T) {
 
 // The check sees a row that the tests do not hold.
 func TestTrackRecordCheckSeesAChange(t *testing.T) {
-	const right = "| [o/r 1](https://github.com/o/r/issues/1), another | a fault | `go run ./targets/targettest/wrong loser-ok -- go run . fail-if-exists -r 5 -t URL` | violated: a second create of one key was accepted |"
+	const right = "| [o/r 1](https://github.com/o/r/issues/1), another | a fault | `go run ./targets/targettest/wrong loser-ok -- go run . fail-if-exists -r 10 -t URL` | violated: a second create of one key was accepted |"
 	if wrong := untested(right); wrong != "" {
 		t.Fatal(wrong)
 	}
 	for _, change := range [][2]string{
-		{"loser-ok", "loser-zero"}, {"-r 5", "-r 6"}, {"violated", "inconclusive"}, {"a second create", "a third create"},
+		{"loser-ok", "loser-zero"}, {"-r 10", "-r 11"}, {"violated", "inconclusive"}, {"a second create", "a third create"},
 		{"-t URL", "-t 'URL?create=watch'"}, {"/issues/1)", "/issues/2)"}, {"[o/r 1]", "[o/s 1]"}, {"go run .", "contend"}, {" | a fault", ""},
 	} {
 		if changed := strings.Replace(right, change[0], change[1], 1); untested(changed) == "" {

@@ -225,7 +225,7 @@ func (l *watchLaunch) front() report.Front {
 	return front
 }
 
-// watchSessions are how many requests of a watch are under way side by side.
+// watchSessions are how many requests of a watch are in flight side by side.
 const watchSessions = 16
 
 func (l *watchLaunch) plan(kept bool) runner.WatchPlan {

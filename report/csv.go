@@ -50,8 +50,8 @@ func (r *Result) rows(out *csv.Writer) {
 	write("violated rounds", "", "", "", 0, strconv.Itoa(r.Verdict.ViolatedRounds), "count")
 	if b := r.Verdict.Bound; b != nil {
 		write("violation rate at most", "", "", "", 0, number(b.AtMost), "share")
-		if all := b.UncertainAtMost; all != nil {
-			write("violation rate at most, uncertain rounds as violated", "", "", "", 0, number(*all), "share")
+		if b.UncertainAtMost != nil {
+			write("violation rate at most if uncertain violate", "", "", "", 0, number(*b.UncertainAtMost), "share")
 		}
 	}
 	for _, o := range r.Outcomes {

@@ -69,11 +69,10 @@ func (r Result) verdictText() string {
 	if r.Interrupted && r.Params.Contenders == 0 {
 		text += "; interrupted"
 	} else if r.Interrupted {
-		planned := ""
+		text += fmt.Sprintf("; interrupted after %d rounds", r.Rounds)
 		if r.Params.Rounds > 0 {
-			planned = fmt.Sprintf(" of %d", r.Params.Rounds)
+			text += fmt.Sprintf(", %d of %d counted", r.Contention.ContendedRounds, r.Params.Rounds)
 		}
-		text += fmt.Sprintf("; interrupted after %d%s rounds", r.Rounds, planned)
 	}
 	return text
 }
@@ -221,9 +220,13 @@ func (r Result) document() document {
 	if r.Detail.Ghosts != nil {
 		d.blocks = append(d.blocks, r.ghostBlocks()...)
 	}
-	d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock())
-	if r.Detail.Ghosts == nil {
-		d.blocks = append(d.blocks, r.contestBlock())
+	switch {
+	case r.contenders() == 0 && r.Detail.Ghosts == nil:
+		d.blocks = append(d.blocks, r.nobodyBlock())
+	case r.Detail.Ghosts == nil:
+		d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock(), r.contestBlock())
+	default:
+		d.blocks = append(d.blocks, r.outcomeBlock(), r.latencyBlock())
 	}
 	if len(r.Detail.Deliveries) > 0 {
 		d.blocks = append(d.blocks, r.deliveryBlock())
@@ -259,6 +262,31 @@ func (r Result) contenders() int {
 		n += o.Count
 	}
 	return n
+}
+
+// nobodyBlock says why nobody was released, where figures of nobody would stand.
+func (r Result) nobodyBlock() block {
+	b := block{heading: fmt.Sprintf("Winners and losers: no contender was released in %d rounds", r.Rounds)}
+	if r.Rounds == 0 {
+		b.heading = "Winners and losers: no race was run"
+	}
+	if f := r.Refusal; f != nil {
+		b.text = append(b.text, fmt.Sprintf("The first request that the target refused, a %s: %s", f.Request, f.Text()))
+	}
+	b.text = append(b.text, r.uncountedTexts()...)
+	b.text = append(b.text, r.controlsText())
+	return b
+}
+
+// uncountedTexts say why rounds are uncertain, or do not count.
+func (r Result) uncountedTexts() (texts []string) {
+	if c := r.Contention; len(c.Uncounted) > 0 {
+		texts = append(texts, fmt.Sprintf("Not counted: %s.", scenarios.UncountedText(c.Uncounted)))
+	}
+	if c := r.Contention; len(c.Uncertain) > 0 {
+		texts = append(texts, fmt.Sprintf("Uncertain: %s.", scenarios.UncountedText(c.Uncertain)))
+	}
+	return texts
 }
 
 func (r Result) outcomeBlock() block {
@@ -359,8 +387,9 @@ func (r Result) contestBlock() block {
 	b := block{heading: "Was there a contest? Medians over the rounds",
 		table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
 			rows: [][]string{
-				{"counted rounds", fmt.Sprintf("%d of %d raced", c.ContendedRounds, r.Rounds), "that are evidence for held"},
-				{"uncertain, uncounted", fmt.Sprintf("%d, %d", c.UncertainRounds, r.Rounds-c.ContendedRounds-c.UncertainRounds), "a reply is uncertain; too few rivals"},
+				{"counted rounds", fmt.Sprintf("%d of %d raced", c.ContendedRounds, r.Rounds), "certain, and a real contest: what held rests on"},
+				{"uncertain rounds", fmt.Sprint(c.UncertainRounds), "with an answer that may mean either"},
+				{"uncounted rounds", fmt.Sprint(r.Rounds - c.ContendedRounds - c.UncertainRounds), "certain, and not a real contest"},
 				{"rivals", fmt.Sprintf("%s, of %d needed", count(c.Rivals.P50), c.Rivals.Needed), "others whose write met the winner's at the guard"},
 				{"reach", orDash(strings.TrimSuffix(milliseconds(c.Reach.P50)+" ms", dash+" ms")), "check and effect were no further apart"},
 				{"max in flight", inFlight, "requests in flight at one moment"},
@@ -371,13 +400,7 @@ func (r Result) contestBlock() block {
 				{"release skew", skew, "first to last sent: p50, p99, max (" + sentBy + ")"},
 				{"closest sends", closest, "least time between two writes sent, of all rounds"},
 			}}}
-	if len(c.Uncounted) > 0 {
-		b.text = append(b.text, fmt.Sprintf("Not counted: %s.", scenarios.UncountedText(c.Uncounted)))
-	}
-	if len(c.Uncertain) > 0 {
-		b.text = append(b.text, fmt.Sprintf("Uncertain: %s.", scenarios.UncountedText(c.Uncertain)))
-	}
-	b.text = append(b.text, r.controlsText())
+	b.text = append(append(b.text, r.uncountedTexts()...), r.controlsText())
 	return b
 }
 

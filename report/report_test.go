@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -36,7 +37,8 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 		}
 		front := Front{Run: plan.Run, Tool: Tool{"v1", "go1.26"}, Command: "contend " + scenario, Scenario: scenario,
 			Labels: map[string]string{"site": "a|b"}, Target: TargetOf(target.Describe()), Host: Host{"linux", "amd64", 2},
-			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3, MinContended: 1, Thresholds: scenarios.DefaultThresholds,
+			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3,
+				MinContended: scenarios.DefaultMinContended, Thresholds: scenarios.DefaultThresholds,
 				KeyPrefix: "contend-", ExpectVerdict: "held"}}
 		if change != nil {
 			change(&front, &plan)
@@ -121,7 +123,7 @@ func TestTableOrder(t *testing.T) {
 
 func TestVerdictLine(t *testing.T) {
 	for _, c := range []struct{ scenario, url, want string }{
-		{"fail-if-exists", "sim:?latency=40ms", "fail-if-exists on sim:?latency=40ms (simulated): held: 20 of 20 rounds contended, none violated; violation rate under 14.0 % (95 % confidence)"},
+		{"fail-if-exists", "sim:?latency=40ms", "fail-if-exists on sim:?latency=40ms (simulated): held: 20 of 20 rounds count as contended, none violated; violation rate under 14.0 % (95 % confidence) of rounds in which every reply was certain"},
 		{"check-then-set", "sim:?latency=40ms", "check-then-set on sim:?latency=40ms (simulated): violated in 20 of 20 rounds: two writes were accepted where only one may win (expected: no guard); violation rate over 86.0 % (95 % confidence)"},
 		{"fail-if-exists", "sim:?latency=40ms&fault=condition-ignored", "fail-if-exists on sim:?latency=40ms&fault=condition-ignored (simulated): violated in the sequential control: a second create of one key was accepted, with nothing running beside it; no race was run"},
 	} {
@@ -130,8 +132,115 @@ func TestVerdictLine(t *testing.T) {
 		}
 	}
 	stopped := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=throttle", nil).VerdictLine()
-	if !strings.Contains(stopped, "inconclusive: the target served none of the contenders for 3 rounds") {
+	if !strings.Contains(stopped, "inconclusive: the target decided on no write for 3 rounds; the first refusal: RATE_LIMIT_EXCEEDED 429 (planted by fault=throttle); 3 of 3 rounds are uncertain") {
 		t.Error(stopped)
+	}
+}
+
+// Each way in which a run asks for less than usual stands in the verdict line, and
+// each bound that it leaves.
+func TestVerdictLineTellsItsStrength(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Front)
+		want   string
+	}{
+		"rivals":           {func(f *Front) { f.Params.Thresholds.Rivals = 2 }, "certain [weaker than usual: --min-rivals 2]"},
+		"more rivals":      {func(f *Front) { f.Params.Thresholds.Rivals = 11 }, "certain"},
+		"contended":        {func(f *Front) { f.Params.MinContended = 9 }, "certain [weaker than usual: --min-contended 9]"},
+		"uncertain":        {func(f *Front) { f.Params.Thresholds.Uncertain = 0.5 }, "certain [weaker than usual: --max-uncertain 0.5]"},
+		"uncertain rounds": {func(f *Front) { f.Params.Thresholds.UncertainRounds = 1 }, "certain [weaker than usual: --max-uncertain-rounds 1]"},
+		"reach":            {func(f *Front) { f.Params.Thresholds.Reach = time.Second }, "certain and the reach at most 1s"},
+		"several": {func(f *Front) { f.Params.Thresholds.Rivals, f.Params.MinContended = 1, 1 },
+			"certain [weaker than usual: --min-rivals 1, --min-contended 1]"},
+	} {
+		got := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *Front, _ *runner.Plan) { c.change(f) }).VerdictLine()
+		if want := "held: 20 of 20 rounds count as contended, none violated; violation rate under 14.0 % (95 % confidence) of rounds in which every reply was " + c.want; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	most := 0.21
+	r.Contention.UncertainRounds, r.Rounds, r.Verdict.Bound.UncertainAtMost = 1, 21, &most
+	if got := r.VerdictLine(); !strings.HasSuffix(got, "every reply was certain, under 21.0 % with the uncertain 1 taken as violated") {
+		t.Error(got)
+	}
+}
+
+// Below a held verdict stands what its reach excludes, or that none is known.
+func TestReachIsTold(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	const want = "Reach: in 10 rounds or more check and effect were at most 40.0 ms apart: a store that always takes longer is excluded, one that sometimes does is bounded by the rate only"
+	if text := strings.Join(strings.Fields(render(t, "table", r)), " "); !strings.Contains(text, want) || !strings.Contains(text, " reach │ 40.0 ms │") {
+		t.Error(text)
+	}
+	r.Contention.Reach.Reach = nil
+	if text := strings.Join(strings.Fields(render(t, "table", r)), " "); !strings.Contains(text, "Reach unknown: fewer than 10 counted rounds bound how far check and effect were apart") {
+		t.Error(text)
+	}
+}
+
+// The page on what held means quotes reports word for word, has the numbers that the
+// bounds give, names the controls that there are, and keeps to two screens.
+func TestWhatHeldMeans(t *testing.T) {
+	page, err := os.ReadFile("../docs/what-held-means.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	reach := 100 * time.Microsecond
+	r.Rounds, r.Contention.Reach.Reach = 23, &reach
+	_, verdict, _ := strings.Cut(r.VerdictLine(), ": ")
+	_, apart, _ := strings.Cut(r.reachText(), ": ")
+	var quotes []string
+	for paragraph := range strings.SplitSeq(string(page), "\n\n") {
+		if strings.HasPrefix(paragraph, "> ") {
+			quotes = append(quotes, strings.ReplaceAll(strings.TrimPrefix(paragraph, "> "), "\n> ", " "))
+		}
+	}
+	if want := []string{verdict, apart}; !slices.Equal(quotes, want) {
+		t.Errorf("the page quotes\n%q\nthe report says\n%q", quotes, want)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, c := range r.Controls {
+		if !strings.Contains(text, "| "+c.Name+" | ") {
+			t.Errorf("the control %s is missing", c.Name)
+		}
+	}
+	if !strings.Contains(text, "59 rounds bound the rate at 5 %, 299 at 1 %, 2,995 at 0.1 %") {
+		t.Error("the bounds are not told")
+	}
+	for rounds, share := range map[int]float64{59: 0.05, 299: 0.01, 2995: 0.001} {
+		if at := func(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }; at(rounds) > share || at(rounds-1) <= share {
+			t.Errorf("%d rounds bound the rate at %g", rounds, at(rounds))
+		}
+	}
+	if n := bytes.Count(page, []byte("\n")); n > 80 {
+		t.Errorf("the page has %d lines", n)
+	}
+}
+
+// Where nobody was released it is said why, and no table of nothing is shown.
+func TestNobodyWasReleased(t *testing.T) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", nil)
+	r.Outcomes, r.Latency, r.Rounds, r.Contention = []Outcome{}, []Latency{}, 3, scenarios.Contention{UncertainRounds: 3,
+		Uncertain: []scenarios.Uncounted{{Why: "could not be seeded: OOM", Rounds: 3}}}
+	r.Refusal = &scenarios.Refusal{Request: "seed", Outcome: targets.Invalid, Code: "OOM", Message: "command not allowed"}
+	for _, format := range []string{"table", "markdown", "jira"} {
+		text := render(t, format, r)
+		if strings.Contains(text, "Latency") || strings.Contains(text, "Was there a contest") || strings.Contains(text, "\nnone\n") {
+			t.Errorf("%s shows figures of nobody: %s", format, text)
+		}
+		text = strings.Join(strings.Fields(text), " ")
+		for _, want := range []string{"Winners and losers: no contender was released in 3 rounds", "The first request that the target refused, a seed: OOM (command not allowed)",
+			"Uncertain: 3 could not be seeded: OOM.", "twin ✓"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing in %s", format, want, text)
+			}
+		}
+	}
+	none := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=condition-ignored", nil)
+	if text := render(t, "table", none); !strings.Contains(text, "\nWinners and losers: no race was run\nControls: sequential ✗") {
+		t.Error(text)
 	}
 }
 
@@ -183,7 +292,7 @@ func TestCSVIsRectangular(t *testing.T) {
 	for _, row := range rows[1:] {
 		figures[row[5]] = true
 	}
-	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most"} {
+	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most", "uncertain rounds", "rivals", "reach", "reach p50"} {
 		if !figures[want] {
 			t.Errorf("no row of %q", want)
 		}
@@ -301,7 +410,10 @@ outcomes.code outcomes.status outcomes.count outcomes.message winners.min winner
 latency.outcome latency.at latency.n latency.method latency.min_ns latency.p50_ns latency.p90_ns latency.p95_ns latency.p99_ns latency.max_ns
 contention.max_in_flight contention.overlap contention.winner_overlap contention.guard_contention contention.reached_guard contention.of
 contention.release_skew.p50_ns contention.release_skew.p99_ns contention.release_skew.max_ns contention.release_skew.method
-contention.closest_ns contention.contended_rounds verdict.status verdict.property verdict.reasons verdict.violations.kind
+contention.closest_ns contention.contended_rounds contention.rivals.needed contention.rivals.p50 contention.uncertain_rounds
+contention.reach_ns.counted_at_least contention.reach_ns.reach contention.reach_ns.p50 contention.not_contended contention.uncertain
+params.max_rounds params.min_contended params.late_ns params.settle_ns params.thresholds.min_rivals params.thresholds.max_uncertain
+params.thresholds.max_uncertain_rounds verdict.bound.sided verdict.status verdict.property verdict.reasons verdict.violations.kind
 verdict.violations.round verdict.violations.detail verdict.violations.witness verdict.bound.confidence verdict.bound.violation_rate_at_most
 expectations.expr expectations.met expectations.figure detail`
 

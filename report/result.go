@@ -326,5 +326,5 @@ func (r Result) MarshalIndent() ([]byte, error) { return marshalIndent(r) }
 func Begun(front Front) Result {
 	return Result{Schema: ResultSchema, Front: front, Interrupted: true, Controls: []scenarios.Control{}, Outcomes: []Outcome{}, Latency: []Latency{},
 		Expectations: []Expectation{}, Verdict: scenarios.Verdict{Status: scenarios.Inconclusive, Violations: []scenarios.Violation{},
-			Reasons: []string{"the watch has not ended: it is under way, or contend was killed (go on with --resume)"}}}
+			Reasons: []string{"the watch has not ended: it is still running, or contend was killed (go on with --resume)"}}}
 }

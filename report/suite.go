@@ -102,7 +102,7 @@ func (r SuiteRun) what() string {
 	}
 	switch v.Status {
 	case scenarios.Held:
-		words = append(words, fmt.Sprintf("%d of %d %s count; violated under %s", r.Result.Contention.ContendedRounds, r.Result.Rounds, unit, percentUp(v.Bound.AtMost)))
+		words = append(words, fmt.Sprintf("%d of %d %s count; violated under %s", r.Result.Contention.ContendedRounds, r.Result.Rounds, unit, percentUp(v.Bound.AtMost))+r.Result.weakened())
 	case scenarios.Violated:
 		text := fmt.Sprintf("%s in %d of %d %s", v.Violations[0].Kind, v.ViolatedRounds, r.Result.Rounds, unit)
 		if v.ViolatedRounds == 0 {

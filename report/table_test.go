@@ -84,6 +84,17 @@ func TestTableWidth(t *testing.T) {
 	}
 }
 
+// A line does not break between a number and its sign.
+func TestPerCentStaysWithItsNumber(t *testing.T) {
+	for text, want := range map[string]string{
+		"a rate over 22.3 % (95 % confidence)": "a rate over|22.3 % (95 %|confidence)", "% of it": "% of it", "over a 5 %; then": "over a 5 %;|then",
+	} {
+		if got := strings.Join(wrapTo(text, 13, ""), "|"); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestStreamCSVStopsAtAnError(t *testing.T) {
 	broken := errors.New("broken")
 	var rows iter.Seq2[[]any, error] = func(yield func([]any, error) bool) {

@@ -103,7 +103,7 @@ func paint(text string, status scenarios.Status) string {
 func wrapTo(text string, width int, indent string) []string {
 	var lines []string
 	line, empty := "", true
-	for _, word := range strings.Fields(text) {
+	for _, word := range words(text) {
 		for {
 			joined := word
 			if !empty {
@@ -128,6 +128,19 @@ func wrapTo(text string, width int, indent string) []string {
 
 // separator is what a table puts between two columns, and outside of them.
 const separator = len(" | ")
+
+// words splits a text where a line may break: a sign of per cent stays with its number.
+func words(text string) []string {
+	var all []string
+	for _, word := range strings.Fields(text) {
+		if n := len(all); n > 0 && strings.HasPrefix(word, "%") {
+			all[n-1] += " " + word
+		} else {
+			all = append(all, word)
+		}
+	}
+	return all
+}
 
 // narrowest is the least that a column is squeezed to.
 const narrowest = 6

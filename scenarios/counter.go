@@ -31,7 +31,7 @@ func (s *Counter) Info() Info {
 tries again after a refusal, until it has succeeded --times times.
 Must hold: the counter ends at what it began with plus one for each write that was accepted (an unknown one may count),
 and no two accepted writes follow the same version.
-Inconclusive means that the guard was not put to the test: fewer than two writers met there.`,
+Inconclusive means that the guard was not put to the test: the accepted writes met too few others there (--min-rivals).`,
 		Property: "the counter has gone up by one for each accepted write, and by no more than the unknown ones beside",
 		Guard:    targets.IfVersion,
 	}

@@ -40,7 +40,6 @@ type edited struct {
 	edits      []edit // by editor and time; of a plain round the acknowledged ones alone
 	plain      bool
 	back, late *document // the read-back, the last late read; nil: it told nothing
-	refused    int       // editors that the guard refused, or a transaction aborted
 	still      bool      // a write that may have been applied left the time as it was
 	chain      *versions // of --guard version
 	// shown is a read that told what must not be: of a refused edit, or of a document
@@ -56,7 +55,6 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 	k := &edited{}
 	f.own = k
 	var opened time.Duration
-	var acts []act
 	turnedAway := runner.Own // the editor that was last seen refused
 	for i := range r.Ops {
 		x := &r.Ops[i]
@@ -67,13 +65,13 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 		if !ok || x.Op.Kind != targets.Write {
 			continue
 		}
+		if x.Reply.ByRead {
+			// What it read is another's; its own edit was never sent.
+			a.token, a.version, a.body, a.kind = x.Op.Value.Token, x.Op.Value.Version, x.Op.Value.Body, excluded
+		}
 		holds, _ := checklistOf(x.Op.Value.Body)
 		k.edits = append(k.edits, edit{act: a, again: turnedAway == x.Contender, opened: opened, holds: holds.Edits})
-		acts = append(acts, a)
-		if a.kind == refused || a.outcome == targets.Aborted {
-			if turnedAway != x.Contender {
-				k.refused++
-			}
+		if a.kind == refused || a.outcome == targets.Aborted || x.Reply.ByRead {
 			turnedAway = x.Contender
 		}
 		if k.edits[len(k.edits)-1].possible() {

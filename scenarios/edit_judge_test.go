@@ -310,3 +310,40 @@ func TestEditsAreRuledByAllReads(t *testing.T) {
 		}
 	}
 }
+
+// What refused an edit before it was sent is what its editor read: another's edit,
+// which is not taken for one that was told it failed. Its own must not be applied.
+func TestAnEditIsRefusedByARead(t *testing.T) {
+	for _, guard := range []string{byVersion, byTimestamp} {
+		kind := targets.IfVersion
+		if guard == byTimestamp {
+			kind = targets.IfUnmodified
+		}
+		for name, c := range map[string]struct {
+			final string
+			want  string
+		}{"of another": {"1.1", ""}, "of another and then its own": {"1.1 2.2", ""}, "of its own": {"1.1 2.1", "refused-but-applied"}} {
+			writes := []madeUpEdit{ok("1.1", "").at(10, 20), no("2.1", "").at(22, 24)}
+			if name == "of another and then its own" {
+				writes = append(writes, ok("2.2", "1.1").at(30, 40))
+			}
+			r := editRound(kind, c.final, writes...)
+			for i := range r.Ops {
+				if x := &r.Ops[i]; x.Op.Value.Token == tokenOf("2.1") {
+					x.Reply.ByRead, x.Reply.Code, x.Reply.Attempts, x.Guard = true, "stale", 1, 0
+					x.Reply.Record = targets.Record{Token: tokenOf("1.1"), Version: 1, UpdatedAt: r.Ops[1].Op.Value.UpdatedAt, Body: checklistBody("1.1")}
+				}
+			}
+			j := judgeEdits(lostUpdateBy(guard), r)
+			late := shown(c.final, 2*time.Second)
+			j.Late(1, &late)
+			got := j.Conclude("")
+			if c.want == "" && len(got.Verdict.Violations) > 0 || c.want != "" && (len(got.Verdict.Violations) != 1 || got.Verdict.Violations[0].Kind != c.want) {
+				t.Errorf("%s, %s: %+v", guard, name, got.Verdict.Violations)
+			}
+			if e := got.Detail.Edits; c.want == "" && (e.Unexpected != 0 || e.Lost != 0) || name == "of another and then its own" && e.Recovered != 1 {
+				t.Errorf("%s, %s: %+v", guard, name, e)
+			}
+		}
+	}
+}

@@ -88,23 +88,21 @@ type Reach struct {
 type Uncounted struct {
 	Why    string `json:"why"`
 	Rounds int    `json:"rounds"`
-	Mend   string `json:"mend,omitempty"`
+	Fix    string `json:"mend,omitempty"`
 }
 
-// UncountedText tells the reasons, each what would mend it once.
+// UncountedText tells the reasons, and after the last of those that it is for what
+// would fix them.
 func UncountedText(all []Uncounted) string {
-	var whys, mends []string
-	for _, u := range all {
-		whys = append(whys, fmt.Sprintf("%d %s", u.Rounds, u.Why))
-		if u.Mend != "" && !slices.Contains(mends, u.Mend) {
-			mends = append(mends, u.Mend)
+	var whys []string
+	for i, u := range all {
+		why := fmt.Sprintf("%d %s", u.Rounds, u.Why)
+		if u.Fix != "" && !slices.ContainsFunc(all[i+1:], func(later Uncounted) bool { return later.Fix == u.Fix }) {
+			why += " (" + u.Fix + ")"
 		}
+		whys = append(whys, why)
 	}
-	text := strings.Join(whys, "; ")
-	if len(mends) > 0 {
-		text += " (" + strings.Join(mends, "; ") + ")"
-	}
-	return text
+	return strings.Join(whys, "; ")
 }
 
 // Skew is the time from the first request sent to the last, over the rounds.

@@ -173,12 +173,12 @@ func (s *Lease) claims(findings []*Finding, needed int) string {
 	switch {
 	case s.Expiry == byTTL && tried < needed:
 		return fmt.Sprintf("one contender takes the lease, and it can be taken again once it has expired; whether it can be taken during a term "+
-			"was not tested (%s had a try inside a term)", roundsText(tried))
+			"was not tested (%s had a try inside a term, and %d are needed)", roundsText(tried), needed)
 	case s.Expiry == byTTL:
 		return s.Info().Property
 	case fenced < needed:
 		return fmt.Sprintf("one contender holds the lease at a time; whether a former holder's fencing token is refused was not tested "+
-			"(%s had one that wrote too late: raise --periods)", roundsText(fenced))
+			"(%s had one that wrote too late, and %d are needed: raise --periods)", roundsText(fenced), needed)
 	default:
 		return s.Info().Property
 	}

@@ -48,7 +48,7 @@ func (s *LostUpdate) Info() Info {
 checklist back under --guard: on the version it read, on the time it bears, or none (whoever saves last wins).
 Must hold: the final checklist contains every edit that was acknowledged, none that was refused and none that nobody
 made; with --guard version the version went up by exactly one for each. A time in whole seconds is no guard: violated.
-Inconclusive means that the guard was not put to the test: fewer than two editors met there, or too slowly for its tick.`,
+Inconclusive means that the guard was not put to the test: the accepted edits met too few others there, or too slowly for its tick.`,
 		Property: "every acknowledged edit is in the final document, and none that was refused",
 		Guard:    targets.IfVersion,
 	}

@@ -61,7 +61,7 @@ func (j *Judge) removedFromOutside() bool { return j.nonceGone > 1 }
 var missed = map[string]bool{"lost-write": true, "record-vanished": true, "old-state-after-refusal": true, "state-went-back": true,
 	"stale-read-after-write": true, "several-winners": true, "lost-update": true, "early-takeover": true, "second-create-accepted": true}
 
-// doubts are the reasons against holding, each with what would mend it.
+// doubts are the reasons against holding, each with what would fix it.
 func (j *Judge) doubts(t *tally, stopped string) []string {
 	var doubts []string
 	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
@@ -115,7 +115,7 @@ func (j *Judge) tooFewCounted(t *tally) string {
 	case t.uncertain > 0:
 		return text + ": the others are uncertain"
 	default:
-		return text + " (raise --rounds)"
+		return text + ": raise --rounds"
 	}
 }
 

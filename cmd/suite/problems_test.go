@@ -281,10 +281,11 @@ runs: !!seq []
   --rate: 1
   rtae: 1
   expected: 1
-  min_in_flight: 0.5
+  max_uncertain: 0.5
   Rounds: 2
   ronuds: 2
   bogus: 1
+  max-troubled: 1
   keys: 2
   scenarios: 1
   label: [a=b]
@@ -296,14 +297,15 @@ runs: !!seq []
 4:3: unknown key "--rate": did you mean rate?
 5:3: unknown key "rtae": did you mean rate?
 6:3: unknown key "expected": did you mean expect?
-7:3: unknown key "min_in_flight": did you mean min-in-flight?
+7:3: unknown key "max_uncertain": did you mean max-uncertain?
 8:3: unknown key "Rounds": did you mean rounds?
 9:3: unknown key "ronuds": did you mean rounds?
 10:3: unknown key "bogus": ´contend fail-if-exists --help´ lists the parameters
-11:3: unknown key "keys": fail-if-exists has no such parameter; ttl-ghost has
-12:3: unknown key "scenarios": did you mean scenario?
-13:3: label is not for a suite file: write labels, a mapping such as labels: {site: test}
-14:3: unknown key "bogusxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…": ´contend fail-if-exists --help´ lists the parameters
+11:3: max-troubled is no more: use --max-uncertain
+12:3: unknown key "keys": fail-if-exists has no such parameter; ttl-ghost has
+13:3: unknown key "scenarios": did you mean scenario?
+14:3: label is not for a suite file: write labels, a mapping such as labels: {site: test}
+15:3: unknown key "bogusxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…": ´contend fail-if-exists --help´ lists the parameters
 `,
 	},
 	{
@@ -853,7 +855,7 @@ func TestLongFiles(t *testing.T) {
 		},
 		{
 			"more runs than a machine can count", "defaults: {rounds: [1, " + ones + "]}\nruns: [{scenario: version-cas, timeout: [1s, " + strings.Repeat("1s, ", 999) + "], contenders: [1, " + ones + ones + "], " +
-				"value-size: [1, " + ones + ones + "], seed: [1, " + ones + ones + "], rate: [1, " + ones + "], key-prefix: [1, " + ones + "], min-in-flight: [1, " + ones + "], stagger: [2s, " + strings.Repeat("2s, ", 999) + "]}]",
+				"value-size: [1, " + ones + ones + "], seed: [1, " + ones + ones + "], rate: [1, " + ones + "], key-prefix: [1, " + ones + "], max-uncertain: [1, " + ones + "], stagger: [2s, " + strings.Repeat("2s, ", 999) + "]}]",
 			"2:8: with this the suite makes more than 1000 runs, 788059900000000000000 in all: shorten a list",
 		},
 		{"a long list", "runs: [{scenario: version-cas, rounds: [" + strings.Repeat("1,", 1001) + "]}]", "1:40: rounds has a list of 1001 values: at most 1000 are taken"},

@@ -255,6 +255,10 @@ func (r *reader) isParameter(f field, s *Scenario, others ...string) bool {
 	candidates, having := others, []string(nil)
 	for i := range r.scenarios {
 		other := &r.scenarios[i]
+		if told := other.Removed[f.name]; told != "" && (s == nil || s == other) {
+			r.problem(f.key, "%s %s", f.name, told)
+			return false
+		}
 		p, ok := other.parameter(f.name)
 		if ok && (s == nil || s == other) {
 			if p.secret() {

@@ -229,7 +229,7 @@ func TestSchemaIsReadable(t *testing.T) {
 		value       any
 	}{
 		"--target":         {"the URL to run against; contend targets lists the kinds; a list makes a run for each value", "sim:"},
-		"--contenders":     {"how many are let go at once; a list makes a run for each value", 12.0},
+		"--contenders":     {"how many are released at once; a list makes a run for each value", 12.0},
 		"--cap":            {"the longest time between two probes; a list makes a run for each value", "10m0s"},
 		"--factor":         {"by which the time between two probes grows; a list makes a run for each value", 1.5},
 		"--expect-verdict": {"held, or violated; a list makes a run for each value", "held"},

@@ -44,6 +44,8 @@ type Scenario struct {
 	Aliases    []string
 	Summary    string
 	Parameters []Parameter // its long flags
+	// Removed are flags that it had before, and what a user of them is told.
+	Removed map[string]string
 }
 
 // Parameter is a long flag of a scenario.

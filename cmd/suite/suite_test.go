@@ -18,16 +18,16 @@ import (
 func shared() []suite.Parameter {
 	return []suite.Parameter{
 		{Name: "target", Type: "string", Usage: "the `URL` to run against; `contend targets` lists the kinds", Default: "sim:"},
-		{Name: "contenders", Type: "int", Usage: "how many are let go at once", Default: "12"},
+		{Name: "contenders", Type: "int", Usage: "how many are released at once", Default: "12"},
 		{Name: "rounds", Type: "int", Usage: "independent rounds, each on a fresh key", Default: "20", Excludes: []string{"duration"}},
 		{Name: "duration", Type: "duration", Usage: "run rounds until the time is up, instead of --rounds", Default: "0s"},
 		{Name: "timeout", Type: "duration", Usage: "of one request", Default: "10s"},
-		{Name: "release", Type: "string", Usage: "how contenders are let go", Default: "auto", Values: []string{"auto", "gate"}},
+		{Name: "release", Type: "string", Usage: "how contenders are released", Default: "auto", Values: []string{"auto", "gate"}},
 		{Name: "stagger", Type: "duration", Usage: "delay between one contender's release and the next", Default: "0s"},
 		{Name: "rate", Type: "float64", Usage: "requests a second at most", Default: "0"},
 		{Name: "unguarded", Type: "bool", Usage: "run only the unguarded twin", Default: "false"},
 		{Name: "skip-controls", Type: "bool", Usage: "skip the controls", Default: "false"},
-		{Name: "min-in-flight", Type: "float64", Usage: "share of the contenders under way at one moment", Default: "0.8"},
+		{Name: "max-uncertain", Type: "float64", Usage: "share of a round that may be uncertain", Default: "0.8"},
 		{Name: "value-size", Type: "int", Usage: "bytes of body in each write", Default: "64"},
 		{Name: "key-prefix", Type: "string", Usage: "what every key of the run begins with", Default: "contend-"},
 		{Name: "dry-run", Type: "bool", Usage: "print the plan and send nothing", Default: "false"},
@@ -45,7 +45,7 @@ func shared() []suite.Parameter {
 
 func sample() []suite.Scenario {
 	return []suite.Scenario{
-		{Name: "fail-if-exists", Aliases: []string{"create-if-absent"}, Summary: "N contenders create one absent key", Parameters: shared()},
+		{Name: "fail-if-exists", Aliases: []string{"create-if-absent"}, Summary: "N contenders create one absent key", Parameters: shared(), Removed: map[string]string{"max-troubled": "is no more: use --max-uncertain"}},
 		{Name: "version-cas", Summary: "N contenders write it on condition of version 0", Parameters: shared()},
 		{Name: "check-then-set", Summary: "the unguarded claim", Parameters: shared()},
 		{Name: "ttl-ghost", Summary: "a key with a TTL", Parameters: append(slices.DeleteFunc(shared(), func(p suite.Parameter) bool {
@@ -267,7 +267,7 @@ runs:
     keys: -3
     budget: 18446744073709551615
     factor: 1e3
-    min-in-flight: .5
+    max-uncertain: .5
     rate: 7
     stagger: -1.5h2m
     timeout: 1µs
@@ -278,7 +278,7 @@ runs:
     release: gate
     fencing-token: true
 `,
-		[]string{"ttl-ghost: ttl-ghost keys=-3 budget=18446744073709551615 factor=1e3 min-in-flight=.5 rate=7 stagger=-1.5h2m timeout=1µs cap=3s " +
+		[]string{"ttl-ghost: ttl-ghost keys=-3 budget=18446744073709551615 factor=1e3 max-uncertain=.5 rate=7 stagger=-1.5h2m timeout=1µs cap=3s " +
 			"skip-controls=false seed=0x10 key-prefix=true release=gate fencing-token=true"},
 	},
 	{

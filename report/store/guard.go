@@ -36,7 +36,7 @@ func (s *Store) Guard(name string) (io.Closer, error) {
 	}
 	db.Close()
 	if codeOf(err) == busy {
-		return nil, &Error{s.name, ErrHeld, fmt.Sprintf("contend %s is under way on it: wait for its end, or end that process", name), nil}
+		return nil, &Error{s.name, ErrHeld, fmt.Sprintf("contend %s is running on it: wait for its end, or end that process", name), nil}
 	}
 	return nil, s.problem(err)
 }

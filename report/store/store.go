@@ -201,7 +201,7 @@ func identify(path string) error {
 }
 
 // prepare brings the file to the newest version of the format. Where several do
-// it at once SQLite refuses some without a wait, lest they wait for each other.
+// it at once SQLite refuses some without a wait, or they would wait for each other.
 func (s *Store) prepare(with settings) error {
 	for late := time.Now().Add(with.wait); ; {
 		err := s.prepareOnce(with)

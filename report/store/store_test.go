@@ -628,7 +628,7 @@ func TestGuard(t *testing.T) {
 	try(t, err)
 	defer linked.Close()
 	for _, s := range []*Store{s, linked} {
-		if _, err := s.Guard("nightly"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "contend nightly is under way") {
+		if _, err := s.Guard("nightly"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "contend nightly is running") {
 			t.Errorf("while another process has it: %v", err)
 		}
 	}
