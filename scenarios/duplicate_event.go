@@ -167,6 +167,19 @@ func (*DuplicateEvent) Seeds(key string) []targets.Op {
 // sends the later events too.
 func (*DuplicateEvent) Requests() int { return 16 }
 
+// Sweep puts the offsets of the sweep in the place of the scenario's own, and lets the
+// conflict come or not.
+func (s *DuplicateEvent) Sweep(given func(flag string) bool) error {
+	switch {
+	case given("offset"):
+		return errors.New("--offset: the offsets are those of --offset-sweep; leave one of the two out")
+	case given("force-conflict") && s.ForceConflict:
+		return errors.New("--force-conflict: it holds both deliveries until they have read, so that no offset is left; leave it out with --offset-sweep")
+	}
+	s.Offsets, s.ForceConflict = durations{0}, false
+	return nil
+}
+
 // Twin lets a run that saw a violation clear the marker; the conflict stays forced.
 func (s *DuplicateEvent) Twin() Contest {
 	if s.Saw == sawNone {

@@ -131,6 +131,18 @@ func (s *Lease) Seeds(key string) []targets.Op {
 // for the end of a term; with a time to live the tries inside the term.
 func (s *Lease) Requests() int { return 4*s.periods() - 1 }
 
+// Sweep lets the barrier after the read go; a later period would begin together.
+func (s *Lease) Sweep(given func(flag string) bool) error {
+	switch {
+	case given("read-barrier") && s.ReadBarrier:
+		return errors.New("--read-barrier: it holds both contenders until they have read, so that no offset is left; leave it out with --offset-sweep")
+	case s.periods() > 1:
+		return fmt.Errorf("--offset-sweep: goes with one period and --expiry record: the contenders of the later of %d begin together", s.periods())
+	}
+	s.ReadBarrier = false
+	return nil
+}
+
 // Twin takes the lease without the condition.
 func (s *Lease) Twin() Contest {
 	if s.blind {

@@ -60,6 +60,7 @@ func (blindUpdate) Home() targets.Guard           { return targets.IfVersion }
 func (blindUpdate) Seeds(key string) []targets.Op { return seedAtZero(key) }
 func (blindUpdate) Requests() int                 { return 2 }
 func (blindUpdate) Twin() Contest                 { return nil }
+func (blindUpdate) Sweep(func(string) bool) error { return errWaiting("the writers") }
 func (blindUpdate) Contend(c *runner.Contender) {
 	seen := c.Read()
 	c.Barrier("after-read")
