@@ -80,7 +80,9 @@ func sweptOf(r *runner.Round) *swept {
 			at[x.Contender], sent[x.Contender] = guard, true
 		}
 	}
-	s.sent, s.sentKnown = at[1]-at[0], sent[0] && sent[1]
+	if s.sentKnown = sent[0] && sent[1]; s.sentKnown {
+		s.sent = at[1] - at[0]
+	}
 	return &s
 }
 
