@@ -86,7 +86,7 @@ Must hold: the marker stays the winner's; a third delivery while it is there is 
 Inconclusive means that no delivery lost the page's version to another, or that the later ones did not come about.
 Only a flag that outlives the attempts and not the run (--saw-violation run) holds; an atomic claim changes none of it.
 Even that has a hole: a delivery that comes when the page is repaired (--force-conflict=false --offset 400ms) sees no
-violation, calls the page clean, and clears the marker: violated.`,
+violation, calls the page clean, and clears the marker: violated.` + sweepHelp,
 		Property: "the marker that the winner claimed is there until a clean save clears it, and silences just the incident it is for",
 		Guard:    targets.IfVersion,
 	}

@@ -43,7 +43,7 @@ it read (--expiry ttl: creates the key with a TTL). With --periods the holder's 
 Must hold: one holder a period, versions that go up by one, no takeover before the expiry, and a holder whose time is
 over is refused by the record that the holders write to. With --expiry ttl the losers read and try again at moments
 spread over the term: none may get in, and within --tolerance of the expiry the lease can be taken again.
-Inconclusive means that the guard was not put to the test, as where all but one lost at the read.`,
+Inconclusive means that the guard was not put to the test, as where all but one lost at the read.` + sweepHelp,
 		Property: "one contender holds the lease at a time, and a former holder's fencing token is refused",
 		Guard:    targets.IfVersion,
 	}

@@ -177,6 +177,10 @@ func (s *OffsetShares) share() {
 	}
 }
 
+// sweepHelp is for the help of contests that can be swept.
+const sweepHelp = `
+With --offset-sweep 10ms it maps the race window instead, by two contenders of which one is released after the other; never held.`
+
 // sweepThese are the contests that have nothing but a write.
 const sweepThese = "use fail-if-exists or version-cas"
 

@@ -18,7 +18,7 @@ func (VersionCAS) Info() Info {
 that the record is still at version 0. Nobody reads first, so nobody is sorted out before the guard.
 Must hold: exactly one write is accepted, the record is its, and its version went up by exactly one;
 nobody is refused before anyone could have won. That nobody wins is legal only if nobody was refused.
-Inconclusive means that the guard was not put to the test: too little overlap, too many unanswered, a control that failed.`,
+Inconclusive means that the guard was not put to the test: too little overlap, too many unanswered, a control that failed.` + sweepHelp,
 		Property: "exactly one contender replaces version 0, or none and no one was told that it is gone",
 		Guard:    targets.IfVersion,
 	}
