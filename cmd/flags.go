@@ -264,8 +264,8 @@ func (f *contestFlags) checkSweep(fs *pflag.FlagSet) (wrong refusals) {
 		f.sweep = runner.Sweep{}
 		return wrong
 	}
-	if !fs.Changed("contenders") {
-		f.contenders = 2
+	if !typed(fs, "contenders") {
+		f.contenders, f.several = 2, nil
 	}
 	for _, n := range append([]int{f.contenders}, f.several...) {
 		wrong.refuse(n != 2, "--contenders %d: --offset-sweep has 2; leave one of the two out", n)
