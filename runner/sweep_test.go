@@ -140,3 +140,18 @@ func throughJSON(t *testing.T, r runner.Round) (got runner.Round) {
 	}
 	return got
 }
+
+// What a plan takes, offsets of the release included, is what the run takes.
+func TestSweepTakesWhatIsPlanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(2, 9)
+		p.SkipControls, p.Late = true, time.Second
+		p.Sweep, p.Limits = runner.Sweep{Most: 900 * time.Millisecond, Steps: 3}, []targets.Limit{{Requests: 4, Per: time.Second}}
+		target := &scripted{do: always(targets.OK)}
+		began := time.Now()
+		run(t, target, p)
+		if took, want := time.Since(began), p.Takes(target.Describe()); (took - want).Abs() > 100*time.Millisecond {
+			t.Errorf("it took %s, and %s were planned", took, want)
+		}
+	})
+}
