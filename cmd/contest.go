@@ -51,6 +51,9 @@ func ownFlags(s scenarios.Scenario) *flag.FlagSet {
 
 func (l *contestLaunch) check(fs *pflag.FlagSet) error {
 	err := l.contestFlags.check(fs)
+	if l.sweep.Steps > 0 {
+		err = errors.Join(err, l.scenario.Sweep(fs.Changed))
+	}
 	if own, ok := l.scenario.(scenarios.Parameterized); ok {
 		err = errors.Join(own.Check(), err)
 	}
@@ -90,7 +93,7 @@ func (l *contestLaunch) front() report.Front {
 func (l *contestLaunch) close() { l.target.Close() }
 
 func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
-	if cannot := l.cannotHold(); cannot != "" {
+	if cannot := l.cannotHold(); cannot != "" && l.sweep.Steps == 0 {
 		fmt.Fprintf(c.err, "contend: warning: %s\n", cannot)
 	}
 	d := l.target.Describe()
@@ -116,10 +119,13 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	return r, err
 }
 
-// cannotHold says that too few rounds are asked for to be held; "" where there are
-// enough, or held is not what is expected.
+// cannotHold says why the verdict cannot be held, where that is the flags' doing; "":
+// it can be, or held is not what is expected.
 func (l *contestLaunch) cannotHold() string {
-	if l.plan.Rounds == 0 || l.plan.Rounds >= l.minContended || l.expectVerdict == "violated" || l.front().Unguarded() {
+	switch {
+	case l.sweep.Steps > 0:
+		return "violated or inconclusive: a sweep maps the window, it is never held"
+	case l.plan.Rounds == 0 || l.plan.Rounds >= l.minContended || l.expectVerdict == "violated" || l.front().Unguarded():
 		return ""
 	}
 	return fmt.Sprintf("--rounds %d is below --min-contended %d: the verdict cannot be held", l.plan.Rounds, l.minContended)
@@ -170,7 +176,9 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	done := func() {}
 	if !with.silent {
 		progress := report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
-		progress.Counted = maker.Counted
+		if plan.Sweep.Steps == 0 {
+			progress.Counted = maker.Counted
+		}
 		observers, done = append(observers, progress), progress.Done
 	}
 	defer c.runs.begin(front)()
@@ -216,11 +224,17 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 		line("rounds", "as many as fit in %s", p.Duration)
 		line("requests", "%d to connect and for the controls, then %d a round and %d a round at the end", cost.WarmUp+cost.Controls, cost.EachRound, 1+min(1, cost.Clean))
 	} else {
-		line("rounds", "%d that count; at most %d are raced", p.Rounds, max(p.Rounds, p.MaxRounds))
-		if cannot := l.cannotHold(); cannot != "" {
-			line("warning", "%s", cannot)
+		which := fmt.Sprintf(" where all of the first %d count", p.Rounds)
+		if p.Sweep.Steps > 0 {
+			line("rounds", "%d: %d at each of %d offsets from -%s to %s", p.Rounds, l.rounds, p.Sweep.Steps, p.Sweep.Most, p.Sweep.Most)
+			which = ""
+		} else {
+			line("rounds", "%d that count; at most %d are raced", p.Rounds, max(p.Rounds, p.MaxRounds))
 		}
-		line("requests", "%d where all of the first %d count: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, p.Rounds, cost.WarmUp, cost.Controls,
+		if why := l.cannotHold(); why != "" {
+			line("warning", "%s", why)
+		}
+		line("requests", "%d%s: connecting %d, controls %d, rounds %d of %d each, late reads %d, removing keys %d", total, which, cost.WarmUp, cost.Controls,
 			p.Rounds, cost.EachRound, cost.Late, cost.Clean)
 		line("keys", "%d, all beginning with %s%s-", cost.Keys, p.Prefix, p.Run)
 	}

@@ -17,7 +17,7 @@ var examples = map[string][]string{
 	"fail-if-exists": {
 		"contend fail-if-exists",
 		"contend fail-if-exists -t redis://127.0.0.1:6379 -n 20 -r 100",
-		"contend fail-if-exists -t 'sim:?fault=two-winners' -r 10 --expect-verdict violated",
+		"contend fail-if-exists -t 'sim:?latency=0&fault=gap=5ms' --offset-sweep 10ms",
 	},
 	"version-cas": {
 		"contend version-cas -t postgres://me@127.0.0.1/test",
@@ -27,6 +27,7 @@ var examples = map[string][]string{
 	"lease": {
 		"contend lease -t redis://127.0.0.1:6379",
 		"contend lease --expiry ttl --term 2s -r 10",
+		"contend lease -t redis://127.0.0.1:6379 --offset-sweep 2ms",
 	},
 	"check-then-set": {
 		"contend check-then-set --expect-verdict violated",
@@ -40,6 +41,7 @@ var examples = map[string][]string{
 	"duplicate-event": {
 		"contend duplicate-event",
 		"contend duplicate-event -t redis://127.0.0.1:6379 -r 50 --record events.jsonl",
+		"contend duplicate-event --offset-sweep 300ms -r 3",
 	},
 	"lost-update": {
 		"contend lost-update --guard version",

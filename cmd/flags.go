@@ -61,6 +61,7 @@ type contestFlags struct {
 	duration      time.Duration
 	release       string
 	stagger       time.Duration
+	sweep         runner.Sweep // where Most is above 0
 	unguarded     bool
 	controlRounds int
 	minContended  int
@@ -89,6 +90,9 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
 	fs.StringVar(&f.release, "release", "auto", "how contenders are released: gate, or auto (the tightest that the target can do)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
+	fs.DurationVar(&f.sweep.Most, "offset-sweep", 0, "map the race window: of two contenders (-n 2) the second is released from so long before the first to so long after it, "+
+		"for --rounds at each offset; never held: the exit status is 1 or 3")
+	fs.IntVar(&f.sweep.Steps, "offset-steps", 21, "offsets of --offset-sweep, an odd number: the one in the middle is 0")
 	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
 	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
 	fs.IntVar(&f.minContended, "min-contended", scenarios.DefaultMinContended, "counted rounds that held needs")
@@ -227,7 +231,7 @@ func (r *refusals) refuse(bad bool, format string, a ...any) {
 // check refuses what can be refused before anything is sent; all of it at once.
 func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	f.settleGiven = fs.Changed("settle")
-	wrong := refusals{}
+	wrong := f.checkSweep(fs)
 	for _, n := range append([]int{f.contenders}, f.several...) {
 		wrong.refuse(n < 2, "--contenders %d: at least 2 must contend, or nobody has a rival", n)
 		wrong.refuse(n >= 2 && f.thresholds.Rivals > n-1, "--min-rivals %d: of %d contenders the winner meets %d at most", f.thresholds.Rivals, n, n-1)
@@ -251,6 +255,31 @@ func (f *contestFlags) check(fs *pflag.FlagSet) error {
 		wrong.refuse(!(share >= 0 && share <= 1), "--%s %v: must be a share from 0 to 1", name, share)
 	}
 	return errors.Join(append(wrong, f.commonFlags.check(fs)...)...)
+}
+
+// checkSweep gives what is wrong with a sweep; one has two contenders.
+func (f *contestFlags) checkSweep(fs *pflag.FlagSet) (wrong refusals) {
+	if !fs.Changed("offset-sweep") {
+		wrong.refuse(fs.Changed("offset-steps"), "--offset-steps: goes with --offset-sweep")
+		f.sweep = runner.Sweep{}
+		return wrong
+	}
+	if !typed(fs, "contenders") {
+		f.contenders, f.several = 2, nil
+	}
+	for _, n := range append([]int{f.contenders}, f.several...) {
+		wrong.refuse(n != 2, "--contenders %d: --offset-sweep has 2; leave one of the two out", n)
+	}
+	s := f.sweep
+	steps := s.Steps >= runner.LeastOffsetSteps && s.Steps <= runner.MostOffsetSteps && s.Steps%2 == 1
+	wrong.refuse(!steps, "--offset-steps %d: an odd number from %d to %d, so that the offset in the middle is 0", s.Steps, runner.LeastOffsetSteps, runner.MostOffsetSteps)
+	wrong.refuse(s.Most <= 0 || s.Most > runner.MostOffset, "--offset-sweep %s: must be above 0, and %s at most", s.Most, runner.MostOffset)
+	wrong.refuse(steps && s.Most > 0 && s.Most <= runner.MostOffset && !s.Valid(), "--offset-sweep %s: with --offset-steps %d the offsets are less than %s apart; "+
+		"raise the one or lower the other", s.Most, s.Steps, runner.LeastOffsetStep)
+	for name, given := range map[string]bool{"duration": f.duration != 0, "max-rounds": f.maxRounds != 0, "stagger": f.stagger != 0, "unguarded": f.unguarded} {
+		wrong.refuse(given, "--%s: does not go with --offset-sweep, which releases two contenders for --rounds at each offset", name)
+	}
+	return wrong
 }
 
 // check gives what is wrong with the flags that every scenario has.
@@ -329,12 +358,15 @@ func (f *commonFlags) seedOf() uint64 {
 func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
 	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
-		Timeout: f.timeout, Settle: f.settle, Late: f.late, Stagger: f.stagger, ValueSize: f.valueSize,
+		Timeout: f.timeout, Settle: f.settle, Late: f.late, Stagger: f.stagger, Sweep: f.sweep, ValueSize: f.valueSize,
 		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
 	if twin != nil {
 		p.Twin = twin
 	}
 	switch {
+	case f.sweep.Steps > 0:
+		p.Rounds *= f.sweep.Steps
+		p.MaxRounds = p.Rounds
 	case f.duration > 0:
 		p.Rounds = 0
 	case f.maxRounds > 0:
@@ -370,6 +402,7 @@ func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Desc
 	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
 	front.Params.Contenders, front.Params.Rounds, front.Params.MaxRounds, front.Params.Duration = p.Contenders, p.Rounds, p.MaxRounds, p.Duration
 	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, "gate"
+	front.Params.Sweep = p.Sweep
 	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
 	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds
 	return front

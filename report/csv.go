@@ -96,6 +96,9 @@ func (r *Result) rows(out *csv.Writer) {
 	write("release skew max", "", "", "", 0, nanoseconds(c.Skew.Max), "ns")
 	write("closest sends", "", "", "", 0, nanoseconds(c.Closest), "ns")
 	write("reached guard", "", "", "", 0, strconv.Itoa(c.ReachedGuard), "count")
+	if r.Detail.OffsetMap != nil {
+		r.offsetRows(write)
+	}
 	for _, e := range r.Expectations {
 		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
 	}

@@ -146,7 +146,10 @@ func (r Result) violatedText() string {
 	if v.Expected {
 		text += " (expected: no guard)"
 	}
-	if v.Bound.AtLeast != nil {
+	if r.Detail.OffsetMap != nil && r.Detail.OffsetMap.From != nil {
+		text += "; " + strings.ToLower(r.windowText()[:1]) + r.windowText()[1:]
+	}
+	if v.Bound != nil && v.Bound.AtLeast != nil {
 		text += fmt.Sprintf("; violation rate over %s (%.0f %% confidence)", percentDown(*v.Bound.AtLeast), 100*v.Bound.Confidence)
 	}
 	return text
@@ -219,6 +222,9 @@ func (r Result) document() document {
 	d.lead = append(d.lead, "Property: "+r.Verdict.Property, r.runLine())
 	if r.Detail.Ghosts != nil {
 		d.blocks = append(d.blocks, r.ghostBlocks()...)
+	}
+	if r.Detail.OffsetMap != nil {
+		d.blocks = append(d.blocks, r.offsetBlock())
 	}
 	switch {
 	case r.contenders() == 0 && r.Detail.Ghosts == nil:

@@ -36,7 +36,7 @@ func (d document) mapped(line, cell, lines func(string) string) document {
 // asciiSigns are the signs of reports without UTF-8. Those of timelines and plots
 // are as wide as what they stand for.
 var asciiSigns = strings.NewReplacer("–", "-", "—", "-", "·", ".", "…", "...", "✓", "+", "✗", "x", "█", "#", "▓", "=", "░", "-", "†", "*", "±", "+-", "µ", "u",
-	"μ", "u", "≥", ">=", "≤", "<=", "×", "x", "│", "|", "─", "-", "┼", "+", "┤", "|", "├", "|", "╭", "/", "╮", "\\", "╰", "\\", "╯", "/", "╴", "-", "╶", "-",
+	"μ", "u", "≥", ">=", "≤", "<=", "×", "x", "│", "|", "─", "-", "┼", "+", "┤", "|", "├", "|", "╭", "/", "╮", "\\", "╰", "\\", "╯", "/", "╴", "-", "╶", "-", "└", "`", "┬", "+",
 	"▲", "^", "▼", "v", "●", "o", "○", "o", "→", "->", "’", "'")
 
 // ASCII is a text for a screen that shows nothing else: with other signs, and the

@@ -23,7 +23,7 @@ type Progress struct {
 	bars     *mpb.Progress
 	bar      *mpb.Bar
 	phase    atomic.Value // string; read by the bar's own goroutine
-	// Counted is how many rounds count so far; nil: all that were raced.
+	// Counted is how many rounds count so far; nil: so many are raced, whether they count or not.
 	Counted func() int
 }
 
@@ -61,10 +61,17 @@ func (p *Progress) Round(r *runner.Round) {
 			done = int64(time.Since(p.start) / time.Millisecond)
 		}
 		p.bar.SetCurrent(done)
-		p.phase.Store(fmt.Sprintf("round %d, %d count", r.Number, counted))
+		if text := fmt.Sprintf("round %d", r.Number); p.Counted == nil {
+			p.phase.Store(text)
+		} else {
+			p.phase.Store(fmt.Sprintf("%s, %d count", text, counted))
+		}
 		return
 	}
 	p.tell(func() string {
+		if p.Counted == nil {
+			return fmt.Sprintf("%d of %d rounds raced, after %s", r.Number, p.rounds, time.Since(p.start).Round(time.Second))
+		}
 		if p.rounds == 0 {
 			return fmt.Sprintf("%d rounds raced, %d count, %s of %s", r.Number, counted, time.Since(p.start).Round(time.Second), p.duration)
 		}

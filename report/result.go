@@ -52,6 +52,7 @@ type Params struct {
 	Settle        time.Duration `json:"settle_ns"`
 	Late          time.Duration `json:"late_ns"`
 	Stagger       time.Duration `json:"stagger_ns"`
+	Sweep         runner.Sweep  `json:"offset_sweep,omitzero"` // its rounds are all of Rounds
 	Release       string        `json:"release"`
 	Rate          float64       `json:"rate"` // as --rate asked; 0: the target's own limits
 	Limits        []Limit       `json:"limits,omitempty"`
@@ -222,11 +223,14 @@ func NewMaker(front Front) (*Maker, error) {
 	if err := front.Params.options(scenario); err != nil {
 		return nil, err
 	}
+	if s := front.Params.Sweep; !s.Valid() {
+		return nil, fmt.Errorf("%w: its header has no sweep of %d offsets up to %s", runner.ErrNotARecord, s.Steps, s.Most)
+	}
 	raced, twin := Raced(scenario, front.Params.Unguarded)
 	m.raced = raced
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
 		ControlRounds: front.Params.ControlRounds, OneCopy: front.Target.OneCopy, Contenders: front.Params.Contenders, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
-		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Thresholds: front.Params.Thresholds})
+		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Sweep: front.Params.Sweep, Thresholds: front.Params.Thresholds})
 	return m, nil
 }
 
@@ -274,6 +278,9 @@ func (m *Maker) Round(r *runner.Round) {
 	}
 	if want := len(m.raced.Seeds(r.Key)); len(r.Seeds) != want && m.foreign == nil {
 		m.foreign = fmt.Errorf("%w: round %d has %d seeds, and those of %s have %d", runner.ErrNotARecord, r.Number, len(r.Seeds), m.front.Scenario, want)
+	}
+	if want := m.front.Params.Sweep.Offset(r.Number); m.foreign == nil && ((want == nil) != (r.Offset == nil) || want != nil && *want != *r.Offset) {
+		m.foreign = fmt.Errorf("%w: round %d has not the offset of its place in the sweep", runner.ErrNotARecord, r.Number)
 	}
 	m.judge.Round(r)
 	m.counts.add(m.raced.Fates(r))

@@ -68,6 +68,7 @@ type TrendTerms struct {
 	Contenders int           `json:"contenders,omitempty"`
 	Unguarded  bool          `json:"unguarded,omitempty"`
 	Stagger    time.Duration `json:"stagger_ns,omitempty"`
+	Sweep      runner.Sweep  `json:"offset_sweep,omitzero"`
 	ValueSize  int           `json:"value_size,omitempty"`
 	TTL        time.Duration `json:"ttl_ns,omitempty"`
 	Tolerance  time.Duration `json:"tolerance_ns,omitempty"`
@@ -172,7 +173,7 @@ func (r *TrendRun) terms() TrendTerms {
 		return TrendTerms{TTL: own.TTL, Tolerance: own.Tolerance}
 	}
 	p := r.Params
-	return TrendTerms{Contenders: p.Contenders, Unguarded: p.Unguarded, Stagger: p.Stagger, ValueSize: p.ValueSize, Options: p.Options}
+	return TrendTerms{Contenders: p.Contenders, Unguarded: p.Unguarded, Stagger: p.Stagger, Sweep: p.Sweep, ValueSize: p.ValueSize, Options: p.Options}
 }
 
 // seriesOf makes one of runs that are in order.
@@ -430,6 +431,9 @@ func (s *TrendSeries) Title() string {
 	}
 	if s.Terms.Stagger > 0 {
 		parts = append(parts, "stagger "+s.Terms.Stagger.String())
+	}
+	if sweep := s.Terms.Sweep; sweep.Steps > 0 {
+		parts = append(parts, fmt.Sprintf("%d offsets up to %s", sweep.Steps, sweep.Most))
 	}
 	if b := s.Terms.ValueSize; b > 0 && b != usualSize {
 		parts = append(parts, fmt.Sprintf("%d bytes", b))
@@ -704,7 +708,7 @@ func (t TrendReport) lines() []string {
 
 func (t TrendReport) writeCSV(w io.Writer) error {
 	var columns []Column
-	for _, name := range []string{"scenario", "target", "simulated", "strategy", "contenders", "unguarded", "stagger_ns", "value_size", "ttl_ns", "tolerance_ns",
+	for _, name := range []string{"scenario", "target", "simulated", "strategy", "contenders", "unguarded", "stagger_ns", "offset_sweep_ns", "value_size", "ttl_ns", "tolerance_ns",
 		"night", "runs", "verdict", "violated_runs", "rounds", "violated_rounds", "winners_min", "winners_max", "won_p50_ns", "lost_p50_ns", "throttled",
 		"keys", "open", "sweep_median_from_ns", "sweep_median_to_ns", "sweep_longest_from_ns", "sweep_longest_to_ns", "alarms", "changes"} {
 		columns = append(columns, Column{Name: name})
@@ -734,7 +738,7 @@ func (s *TrendSeries) row(n *TrendNight) []any {
 			to = q.To
 		}
 	}
-	return []any{s.Scenario, s.Target, s.Simulated, pairs(s.Strategy, ";"), s.Terms.Contenders, s.Terms.Unguarded, s.Terms.Stagger, s.Terms.ValueSize,
+	return []any{s.Scenario, s.Target, s.Simulated, pairs(s.Strategy, ";"), s.Terms.Contenders, s.Terms.Unguarded, s.Terms.Stagger, s.Terms.Sweep.Most, s.Terms.ValueSize,
 		s.Terms.TTL, s.Terms.Tolerance, n.Night, strings.Join(n.Runs, ";"), string(n.Verdict), n.Violated, n.Rounds, n.ViolatedRounds,
 		number(n.WinnersMin), number(n.WinnersMax), known(n.Won), known(n.Lost), n.Throttled, n.Keys, n.Open, from, to, known(n.Longest), known(n.LongestFree),
 		strings.Join(n.Alarms, "; "), strings.Join(n.Changes, "; ")}

@@ -71,6 +71,8 @@ func TestTrendSeries(t *testing.T) {
 		"contenders": func(r *TrendRun) { r.Params.Contenders = 2 },
 		"unguarded":  func(r *TrendRun) { r.Params.Unguarded = true },
 		"stagger":    func(r *TrendRun) { r.Params.Stagger = time.Millisecond },
+		"sweep":      func(r *TrendRun) { r.Params.Sweep = runner.Sweep{Most: time.Millisecond, Steps: 21} },
+		"steps":      func(r *TrendRun) { r.Params.Sweep = runner.Sweep{Most: time.Millisecond, Steps: 3} },
 		"value size": func(r *TrendRun) { r.Params.ValueSize = 1000 },
 		"option":     func(r *TrendRun) { r.Params.Options = json.RawMessage(`{"guard":"version","gap_ns":5000000}`) },
 		"TTL":        func(r *TrendRun) { r.Params.Options = json.RawMessage(`{"ttl_ns":1000000000}`) },

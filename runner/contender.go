@@ -44,12 +44,22 @@ func (c *Contender) contend() {
 		c.run.ready <- struct{}{}
 		<-s.gate
 		c.instant = *s.instant
-		if c.run.plan.Stagger > 0 {
-			time.Sleep(time.Duration(c.Number) * c.run.plan.Stagger)
-		}
+		c.hold(time.Duration(c.Number)*c.run.plan.Stagger, time.Sleep)
+		c.hold(s.round.delay(c.Number), waitExactly)
 		s.contest.Contend(c)
 		c.gates.leave()
 		c.run.done <- struct{}{}
+	}
+}
+
+// hold releases the contender so long after the others.
+func (c *Contender) hold(d time.Duration, wait func(time.Duration)) {
+	if d <= 0 {
+		return
+	}
+	wait(d)
+	if !c.instant.IsZero() {
+		c.instant = c.instant.Add(d)
 	}
 }
 

@@ -67,14 +67,15 @@ func (p Plan) Takes(d targets.Description) time.Duration {
 		c.spend(n)
 		for range p.ControlRounds {
 			if p.Twin != nil {
-				c.round(p, p.Twin)
+				c.round(p, p.Twin, p.Stagger)
 				fixed += len(places(p.Twin, ""))
 			}
 		}
 	}
 	rounds := min(p.Rounds, mostFollowed)
-	for range rounds {
-		c.round(p, p.Race)
+	for i := range rounds {
+		swept := Round{Offset: p.Sweep.Offset(i + 1)}
+		c.round(p, p.Race, p.Stagger+swept.apart())
 	}
 	keys := len(places(p.Race, ""))
 	if rounds > 0 {
@@ -99,14 +100,14 @@ func (p Plan) Takes(d targets.Description) time.Duration {
 }
 
 // round follows Runner.round.
-func (c *course) round(p Plan, contest Contest) {
+func (c *course) round(p Plan, contest Contest, stagger time.Duration) {
 	seeds, reads := len(contest.Seeds("")), len(places(contest, ""))
 	c.await(requestsOf(contest, "", p.Contenders))
 	if timed, ok := contest.(Timed); ok {
 		c.now = timed.Begin(c.now)
 	}
 	c.batches(seeds, 1)
-	c.spendSpread(p.Contenders, contest.Requests(), p.Stagger)
+	c.spendSpread(p.Contenders, contest.Requests(), stagger)
 	c.batches(reads, 1)
 }
 

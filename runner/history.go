@@ -72,6 +72,9 @@ type Round struct {
 	Ops    []Exchange    `json:"ops"`             // of the contenders, by contender and time
 	Reads  []Exchange    `json:"reads"`           // after all have returned
 	Done   time.Duration `json:"done_ns"`
+	// Offset is how long after the first contender the second was released, before it
+	// where that is negative. nil: the round is of no sweep.
+	Offset *time.Duration `json:"offset_ns,omitempty"`
 	// Relayed: the evidence of a contest is in the replies' server spans, not in
 	// our own times. nil: the target does not relay.
 	Relayed *Relayed `json:"relayed,omitempty"`

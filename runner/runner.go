@@ -80,6 +80,7 @@ type Plan struct {
 	Settle     time.Duration // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
 	Late       time.Duration // at least so long after the last answer on a key it is read once more
 	Stagger    time.Duration // between one contender's release and the next
+	Sweep      Sweep         // of the release of the second of two contenders, in the race
 	Limits     []targets.Limit
 	Seed       uint64 // of the order of release and the bodies
 	ValueSize  int    // bytes of body in each write
@@ -383,7 +384,7 @@ func (r *Runner) race(ctx context.Context) {
 			return
 		}
 		r.races = n
-		round = Round{Number: n, Key: r.raceKey(n), Seeds: round.Seeds[:0], Ops: round.Ops[:0], Reads: round.Reads[:0]}
+		round = Round{Number: n, Key: r.raceKey(n), Offset: r.plan.Sweep.Offset(n), Seeds: round.Seeds[:0], Ops: round.Ops[:0], Reads: round.Reads[:0]}
 		if !r.round(ctx, r.plan.Race, &round) {
 			return
 		}
@@ -427,7 +428,7 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		round.Seeds = append(round.Seeds, r.ownDo(0, Own, op))
 	}
 	if round.Seeded() {
-		if r.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger) != nil {
+		if r.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger+round.apart()) != nil {
 			return false
 		}
 		sent := r.release(ctx, contest, round)

@@ -42,5 +42,8 @@ func (CheckThenSet) Contend(c *runner.Contender) {
 	}
 }
 
+// Sweep is refused.
+func (CheckThenSet) Sweep(func(string) bool) error { return errWaiting("the claimants") }
+
 // Twin is none: nothing is left to take away.
 func (CheckThenSet) Twin() Contest { return nil }

@@ -72,6 +72,11 @@ func (*Counter) Seeds(key string) []targets.Op { return seedAtZero(key) }
 // Requests are a read and a write for each success.
 func (s *Counter) Requests() int { return 2 * s.Times }
 
+// Sweep is refused.
+func (s *Counter) Sweep(func(string) bool) error {
+	return errors.New("--offset-sweep: the contenders of a counter write until they have succeeded, so that most of their writes are not at the offset; " + sweepThese)
+}
+
 // Twin adds without the condition.
 func (s *Counter) Twin() Contest {
 	if s.blind {

@@ -86,7 +86,7 @@ Must hold: the marker stays the winner's; a third delivery while it is there is 
 Inconclusive means that no delivery lost the page's version to another, or that the later ones did not come about.
 Only a flag that outlives the attempts and not the run (--saw-violation run) holds; an atomic claim changes none of it.
 Even that has a hole: a delivery that comes when the page is repaired (--force-conflict=false --offset 400ms) sees no
-violation, calls the page clean, and clears the marker: violated.`,
+violation, calls the page clean, and clears the marker: violated.` + sweepHelp,
 		Property: "the marker that the winner claimed is there until a clean save clears it, and silences just the incident it is for",
 		Guard:    targets.IfVersion,
 	}
@@ -166,6 +166,19 @@ func (*DuplicateEvent) Seeds(key string) []targets.Op {
 // Requests are those of a delivery that loses and comes back; the first contender
 // sends the later events too.
 func (*DuplicateEvent) Requests() int { return 16 }
+
+// Sweep puts the offsets of the sweep in the place of the scenario's own, and lets the
+// conflict come or not.
+func (s *DuplicateEvent) Sweep(given func(flag string) bool) error {
+	switch {
+	case given("offset"):
+		return errors.New("--offset: the offsets are those of --offset-sweep; leave one of the two out")
+	case given("force-conflict") && s.ForceConflict:
+		return errors.New("--force-conflict: it holds both deliveries until they have read, so that no offset is left; leave it out with --offset-sweep")
+	}
+	s.Offsets, s.ForceConflict = durations{0}, false
+	return nil
+}
 
 // Twin lets a run that saw a violation clear the marker; the conflict stays forced.
 func (s *DuplicateEvent) Twin() Contest {

@@ -17,7 +17,7 @@ func (FailIfExists) Info() Info {
 Must hold: exactly one create is accepted and its value is what the key holds afterwards; nobody is told that
 the key exists before anyone could have created it. That nobody wins is legal only if nobody was told that it exists.
 Inconclusive means that it was not put to the test: in too few rounds did the accepted create meet rivals at the guard
-(--min-contended, --min-rivals), too many were uncertain (--max-uncertain-rounds), or a control was not as expected.`,
+(--min-contended, --min-rivals), too many were uncertain (--max-uncertain-rounds), or a control was not as expected.` + sweepHelp,
 		Property: "exactly one contender creates the key, or none and no one was told that it exists",
 		Guard:    targets.IfAbsent,
 	}

@@ -160,6 +160,7 @@ type Terms struct {
 	Relayed       bool          // times of sending are those next to the store
 	Settle        time.Duration // so long after the last answer on a key, reads of an old state are believed
 	Stagger       time.Duration
+	Sweep         runner.Sweep
 	Thresholds    Thresholds
 }
 
@@ -229,6 +230,7 @@ type Detail struct {
 	Counter    *CounterPrice    `json:"counter,omitempty"`
 	Lease      *LeaseLosers     `json:"lease,omitempty"`
 	Deliveries []DeliveryBranch `json:"deliveries,omitempty"`
+	OffsetMap  *OffsetMap       `json:"offset_map,omitempty"`
 }
 
 // WinnerRank is the winner's place in the order of sending, from 1.
@@ -243,6 +245,7 @@ func (j *Judge) Round(r *runner.Round) {
 	f := j.terms.Scenario.Judge(r)
 	j.terms.Scenario.meet(&f.Evidence, meetingsOf(r, j.terms.OneCopy))
 	f.believedFrom, f.readersLag = f.answered+j.terms.Settle, j.readersLag
+	f.swept = sweptOf(r)
 	first := j.terms.Scenario.Rule(&f)
 	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
 	if first.quiet() {
@@ -353,9 +356,14 @@ type tally struct {
 func (j *Judge) Conclude(stopped string) Judgement {
 	t := tally{why: make(map[reason]int), unsure: make(map[reason]int)}
 	out := Judgement{Controls: j.controls}
+	var sweep []swept
 	for _, f := range j.findings {
 		r := j.terms.Scenario.Rule(f)
 		t.add(f, &r, j.terms)
+		if s := f.swept; s != nil {
+			s.violated, s.uncertain = r.Violation != nil, doubtOf(f, &r, j.terms, true) != reason{}
+			sweep = append(sweep, *s)
+		}
 		if len(f.lates) > 0 {
 			j.disagreed = append(j.disagreed, disagreement(f, &r)...)
 		}
@@ -369,6 +377,9 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	out.Contention.Uncounted, out.Contention.Uncertain = uncountedOf(t.why), uncountedOf(t.unsure)
 	out.Contention.Reach = j.reach(&t)
 	out.Detail = j.terms.Scenario.detail(j.findings)
+	if len(sweep) > 0 && j.terms.Sweep.Steps > 0 {
+		out.Detail.OffsetMap = sweepMap(j.terms.Sweep, sweep)
+	}
 	out.Verdict = j.verdict(&t, stopped)
 	out.Refusal = j.refusal
 	return out
@@ -488,6 +499,9 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 // uncountedFor says why a certain round does not count; the zero reason where it does.
 func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
 	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
+		if f.swept != nil {
+			why.mend = "" // the offset is what was asked for
+		}
 		return why
 	}
 	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {

@@ -43,7 +43,7 @@ it read (--expiry ttl: creates the key with a TTL). With --periods the holder's 
 Must hold: one holder a period, versions that go up by one, no takeover before the expiry, and a holder whose time is
 over is refused by the record that the holders write to. With --expiry ttl the losers read and try again at moments
 spread over the term: none may get in, and within --tolerance of the expiry the lease can be taken again.
-Inconclusive means that the guard was not put to the test, as where all but one lost at the read.`,
+Inconclusive means that the guard was not put to the test, as where all but one lost at the read.` + sweepHelp,
 		Property: "one contender holds the lease at a time, and a former holder's fencing token is refused",
 		Guard:    targets.IfVersion,
 	}
@@ -130,6 +130,18 @@ func (s *Lease) Seeds(key string) []targets.Op {
 // Requests are a read and a write a period, of a holder one more, and the waiting
 // for the end of a term; with a time to live the tries inside the term.
 func (s *Lease) Requests() int { return 4*s.periods() - 1 }
+
+// Sweep lets the barrier after the read go; a later period would begin together.
+func (s *Lease) Sweep(given func(flag string) bool) error {
+	switch {
+	case given("read-barrier") && s.ReadBarrier:
+		return errors.New("--read-barrier: it holds both contenders until they have read, so that no offset is left; leave it out with --offset-sweep")
+	case s.periods() > 1:
+		return fmt.Errorf("--offset-sweep: goes with one period and --expiry record: the contenders of the later of %d begin together", s.periods())
+	}
+	s.ReadBarrier = false
+	return nil
+}
 
 // Twin takes the lease without the condition.
 func (s *Lease) Twin() Contest {

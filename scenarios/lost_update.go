@@ -141,6 +141,9 @@ func (s *LostUpdate) Seeds(key string) []targets.Op {
 // Requests are the read and the write.
 func (*LostUpdate) Requests() int { return 2 }
 
+// Sweep is refused.
+func (s *LostUpdate) Sweep(func(string) bool) error { return errWaiting("the editors") }
+
 // Twin edits without a guard.
 func (s *LostUpdate) Twin() Contest {
 	if s.Guard == byNothing {

@@ -177,6 +177,9 @@ func (s startState) seen(reply *targets.Reply) actKind {
 // run begins every token of the run: what stands before the label of the round.
 func (s startState) run() string { return s.key[:strings.LastIndexByte(s.key, '-')+1] }
 
+// Sweep is possible: a contender does nothing but its write.
+func (oneWinner) Sweep(func(string) bool) error { return nil }
+
 func (oneWinner) meet(e *Evidence, all []meeting) { e.ofFirst(all) }
 
 // Fates gives what became of every contender, by its last request.

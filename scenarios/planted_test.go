@@ -54,7 +54,7 @@ func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change f
 	if change != nil {
 		change(&plan)
 	}
-	terms.Contenders, terms.Settle = plan.Contenders, plan.Settle
+	terms.Contenders, terms.Settle, terms.Sweep = plan.Contenders, plan.Settle, plan.Sweep
 	r, err := runner.Open(t.Context(), target, plan)
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,10 @@ type Contest interface {
 	runner.Contest
 	// Twin is the same contest without the guard; nil for one that has none.
 	Twin() Contest
+	// Sweep readies the contest for two contenders of which the second is released at
+	// an offset from the first; given tells which flags were. An error says why the
+	// offset would not be that of their writes.
+	Sweep(given func(flag string) bool) error
 	// Judge keeps of a round what its ruling needs.
 	Judge(r *runner.Round) Finding
 	// Rule says what a finding, with its late reads, means.
@@ -117,6 +121,8 @@ type Finding struct {
 	// readersLag: never, since the controls showed readers that lag.
 	believedFrom time.Duration
 	readersLag   bool
+	// swept is of a round of a sweep; nil: it is of none.
+	swept *swept
 	// refusal is why an unseeded round is: the seed's reply.
 	refusal string
 }

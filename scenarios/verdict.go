@@ -34,6 +34,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 		v.Status = Violated
 		v.Expected = info.Unguarded
 	default:
+		if j.terms.Sweep.Steps > 0 {
+			v.Reasons = append(v.Reasons, neverHeld)
+		}
 		v.Reasons = append(v.Reasons, j.doubts(t, stopped)...)
 		if len(v.Reasons) == 0 && !info.Unguarded {
 			v.Status = Held
@@ -41,6 +44,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 		if info.Unguarded {
 			v.Reasons = append(v.Reasons, "no collision was seen, and without a guard that proves nothing (raise --rounds or --contenders)")
 		}
+	}
+	if j.terms.Sweep.Steps > 0 {
+		return v // a rate over offsets of our choice says nothing
 	}
 	v.Bound = boundOf(t.violated, t.either)
 	if v.Bound != nil && t.violated == 0 && t.uncertain > 0 {
@@ -50,6 +56,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	}
 	return v
 }
+
+// neverHeld is why a sweep is not held.
+const neverHeld = "a sweep maps the window, it is never held (leave --offset-sweep out)"
 
 // removedText says what else can have removed a record.
 const removedText = "keys are removed from outside: keys that nobody contended for are gone too (a flush, an eviction, another `contend clean`)"
@@ -97,7 +106,7 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	}
 	tooUncertain := float64(t.uncertain) > j.terms.Thresholds.UncertainRounds*float64(rounds)
 	// Where all that do not count are uncertain, it is said once.
-	if rounds > 0 && t.counted < max(1, j.terms.MinContended) && !(tooUncertain && len(t.why) == 0) {
+	if rounds > 0 && j.terms.Sweep.Steps == 0 && t.counted < max(1, j.terms.MinContended) && !(tooUncertain && len(t.why) == 0) {
 		add("%s", j.tooFewCounted(t))
 	}
 	if tooUncertain {

@@ -19,7 +19,7 @@ that the record is still at version 0. Nobody reads first, so nobody is sorted o
 Must hold: exactly one write is accepted, the record is its, and its version went up by exactly one;
 nobody is refused before anyone could have won. That nobody wins is legal only if nobody was refused.
 Inconclusive means that the guard was not put to the test: in too few rounds did the accepted write meet rivals there
-(--min-contended, --min-rivals), too many were uncertain (--max-uncertain-rounds), or a control was not as expected.`,
+(--min-contended, --min-rivals), too many were uncertain (--max-uncertain-rounds), or a control was not as expected.` + sweepHelp,
 		Property: "exactly one contender replaces version 0, or none and no one was told that it is gone",
 		Guard:    targets.IfVersion,
 	}
@@ -61,6 +61,7 @@ func (blindUpdate) Home() targets.Guard           { return targets.IfVersion }
 func (blindUpdate) Seeds(key string) []targets.Op { return seedAtZero(key) }
 func (blindUpdate) Requests() int                 { return 2 }
 func (blindUpdate) Twin() Contest                 { return nil }
+func (blindUpdate) Sweep(func(string) bool) error { return errWaiting("the writers") }
 func (blindUpdate) Contend(c *runner.Contender) {
 	seen := c.Read()
 	c.Barrier("after-read")
