@@ -45,6 +45,9 @@ func TestOffsetMapIsShown(t *testing.T) {
 			t.Errorf("%s: %q is not in\n%s", format, want, text)
 		}
 	}
+	if plain := ASCII(table); strings.Contains(plain, `\u`) {
+		t.Errorf("a sign without a stand-in:\n%s", plain)
+	}
 	rows, err := csv.NewReader(strings.NewReader(render(t, "csv", r))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
