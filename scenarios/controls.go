@@ -161,7 +161,8 @@ func nonceControl(exchanges []runner.Exchange, contenders int) Control {
 		c.AsExpected, c.Detail = false, fmt.Sprintf("%d of %d sessions read the run's first record", len(asked), least)
 		return c
 	}
-	for _, contender := range slices.Sorted(maps.Keys(unseen)) {
+	if len(unseen) > 0 {
+		contender := slices.Min(slices.Collect(maps.Keys(unseen)))
 		x := unseen[contender]
 		c.AsExpected = false
 		switch o := x.Reply.Outcome; {
