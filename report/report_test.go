@@ -292,7 +292,7 @@ func TestCSVIsRectangular(t *testing.T) {
 	for _, row := range rows[1:] {
 		figures[row[5]] = true
 	}
-	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most", "uncertain rounds", "rivals", "reach", "reach p50"} {
+	for _, want := range []string{"verdict", "contenders", "latency p50", "release skew max", "violation rate at most", "uncertain rounds", "rivals needed", "rivals p50", "reach counted at least", "reach", "reach p50"} {
 		if !figures[want] {
 			t.Errorf("no row of %q", want)
 		}

@@ -436,7 +436,7 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 			r.budget.book(time.Now(), 1, excess, 0)
 		}
 		r.readBack(round, places(contest, round.Key))
-		r.mend()
+		r.reopenBroken()
 	}
 	if round.Decided() {
 		r.unserved, r.refusal = 0, ""
@@ -531,8 +531,8 @@ func (r *Runner) readPlace(round *Round, at Place, reads int) {
 	}
 }
 
-// mend opens again the sessions whose last round left a request unanswered.
-func (r *Runner) mend() {
+// reopenBroken opens again the sessions whose last round left a request unanswered.
+func (r *Runner) reopenBroken() {
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for i := range r.contenders {
@@ -632,7 +632,7 @@ func (r *Runner) lateReads(ctx context.Context) {
 		}
 	})()
 	if r.summary.Stopped != nil {
-		r.mend()
+		r.reopenBroken()
 	}
 	answered := r.last
 	if d := r.plan.Late - r.since(answered); d > 0 {

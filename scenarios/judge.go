@@ -457,7 +457,7 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 func uncountedOf(why map[reason]int) []Uncounted {
 	all := []Uncounted{}
 	for why, n := range why {
-		all = append(all, Uncounted{why.why, n, why.mend})
+		all = append(all, Uncounted{why.why, n, why.fix})
 	}
 	slices.SortFunc(all, func(a, b Uncounted) int {
 		return cmp.Or(b.Rounds-a.Rounds, strings.Compare(a.Why, b.Why))
@@ -465,8 +465,8 @@ func uncountedOf(why map[reason]int) []Uncounted {
 	return all
 }
 
-// reason is why a round does not count, and what would mend it.
-type reason struct{ why, mend string }
+// reason is why a round does not count, and what would fix it.
+type reason struct{ why, fix string }
 
 // doubtOf says why a round is uncertain; the zero reason where every reply of it
 // is certain. final: the late reads were made.
@@ -500,7 +500,7 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
 	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
 		if f.swept != nil {
-			why.mend = "" // the offset is what was asked for
+			why.fix = "" // the offset is what was asked for
 		}
 		return why
 	}

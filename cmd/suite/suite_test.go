@@ -20,6 +20,7 @@ func shared() []suite.Parameter {
 		{Name: "target", Type: "string", Usage: "the `URL` to run against; `contend targets` lists the kinds", Default: "sim:"},
 		{Name: "contenders", Type: "int", Usage: "how many are released at once", Default: "12"},
 		{Name: "rounds", Type: "int", Usage: "independent rounds, each on a fresh key", Default: "20", Excludes: []string{"duration"}},
+		{Name: "max-rounds", Type: "int", Usage: "rounds raced at most", Default: "0"},
 		{Name: "duration", Type: "duration", Usage: "run rounds until the time is up, instead of --rounds", Default: "0s"},
 		{Name: "timeout", Type: "duration", Usage: "of one request", Default: "10s"},
 		{Name: "release", Type: "string", Usage: "how contenders are released", Default: "auto", Values: []string{"auto", "gate"}},
@@ -49,7 +50,7 @@ func sample() []suite.Scenario {
 		{Name: "version-cas", Summary: "N contenders write it on condition of version 0", Parameters: shared()},
 		{Name: "check-then-set", Summary: "the unguarded claim", Parameters: shared()},
 		{Name: "ttl-ghost", Summary: "a key with a TTL", Parameters: append(slices.DeleteFunc(shared(), func(p suite.Parameter) bool {
-			return p.Name == "contenders" || p.Name == "rounds" || p.Name == "unguarded"
+			return p.Name == "contenders" || p.Name == "rounds" || p.Name == "max-rounds" || p.Name == "unguarded"
 		}),
 			suite.Parameter{Name: "keys", Type: "int", Usage: "keys in each arm", Default: "20"},
 			suite.Parameter{Name: "ttl", Type: "duration", Usage: "time to live of each key", Default: "1s"},
