@@ -72,7 +72,7 @@ func (r *Result) rows(out *csv.Writer) {
 	for _, f := range []struct {
 		name  string
 		value *int
-	}{{"rivals needed", &c.Rivals.Needed}, {"rivals", c.Rivals.P50}, {"reach counted at least", &c.Reach.AtLeast}, {"max in flight", c.MaxInFlight}} {
+	}{{"rivals needed", &c.Rivals.Needed}, {"rivals p50", c.Rivals.P50}, {"reach counted at least", &c.Reach.AtLeast}, {"max in flight", c.MaxInFlight}} {
 		text := ""
 		if f.value != nil {
 			text = strconv.Itoa(*f.value)
