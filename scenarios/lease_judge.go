@@ -36,7 +36,7 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 	k.countLosers(terms, f.Evidence.Contenders*s.periods())
 	if s.Expiry == byTTL {
 		k.tenure = s.tenureOf(&f, r)
-		k.tenure.periods, f.won = nil, k.tenure.won
+		k.tenure.periods, k.tenure.former, f.won = nil, nil, k.tenure.won
 		for i := range k.tenure.acts {
 			if a := k.tenure.acts[i]; a.kind == sawForeign {
 				f.acts = append(f.acts, a)
