@@ -389,6 +389,30 @@ func TestLeaseClaimsWhatWasTried(t *testing.T) {
 	}
 }
 
+// generous grants far longer than was asked for, and says so.
+type generous struct{ targets.Session }
+
+func (s generous) Do(ctx context.Context, op targets.Op) targets.Reply {
+	op.TTL *= 30
+	r := s.Session.Do(ctx, op)
+	if op.TTL > 0 && r.Outcome == targets.OK {
+		r.Granted = op.TTL
+	}
+	return r
+}
+
+// That an expired lease can be taken again is not claimed where nobody ever did.
+func TestLeaseByTTLThatNobodyTakesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second })
+		got := raceOn(t, s, "sim:?latency=20ms&sweep=0s", func(s targets.Session) targets.Session { return generous{s} }, nil)
+		if v := got.Verdict; v.Status == scenarios.Violated || !strings.Contains(v.Property, "taken again once it has expired was not tested (no round") ||
+			strings.Contains(v.Property, "during a term was not tested") {
+			t.Errorf("%s: %q, %v", v.Status, v.Property, v.Reasons)
+		}
+	})
+}
+
 // reopens lets a second create in while the first holds the key.
 type reopens struct{ targets.Session }
 

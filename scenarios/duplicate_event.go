@@ -493,7 +493,7 @@ func claimsMet(r *runner.Round) bool {
 
 // claims tells what held means by what was tried: all but one lose at the page, so
 // that the marker is seldom claimed by two.
-func (s *DuplicateEvent) claims(findings []*Finding, _ int) string {
+func (s *DuplicateEvent) claims(findings []*Finding, _ Terms) string {
 	property := s.Info().Property
 	for _, f := range findings {
 		if f.own.(*eventful).claims {

@@ -156,24 +156,27 @@ func (s *Lease) Rule(f *Finding) Ruling {
 }
 
 // claims tells what held means by what was tried.
-func (s *Lease) claims(findings []*Finding, needed int) string {
+func (s *Lease) claims(findings []*Finding, terms Terms) string {
 	if s.blind {
 		return s.Info().Property
 	}
-	tried, fenced := 0, 0
+	needed, rivals := max(1, terms.MinContended), RivalsNeeded(terms.Contenders, terms.Thresholds.Rivals)
+	tried, again, fenced := 0, 0, 0
 	for _, f := range findings {
 		k := f.own.(*leased)
 		if k.tenure != nil && k.tenure.tried > 0 {
 			tried++
+		}
+		if f.Evidence.laterRivals >= rivals {
+			again++
 		}
 		if k.fenced {
 			fenced++
 		}
 	}
 	switch {
-	case s.Expiry == byTTL && tried < needed:
-		return fmt.Sprintf("one contender takes the lease, and it can be taken again once it has expired; whether it can be taken during a term "+
-			"was not tested (%s had a try inside a term, and %d are needed)", roundsText(tried), needed)
+	case s.Expiry == byTTL && (tried < needed || again < needed):
+		return claimsByTTL(tried, again, needed)
 	case s.Expiry == byTTL:
 		return s.Info().Property
 	case fenced < needed:
@@ -182,6 +185,22 @@ func (s *Lease) claims(findings []*Finding, needed int) string {
 	default:
 		return s.Info().Property
 	}
+}
+
+// claimsByTTL tells what held means where not all was tried often enough.
+func claimsByTTL(tried, again, needed int) string {
+	text, untested := "one contender takes the lease", ""
+	if tried >= needed {
+		text += ", and nobody takes it during a term"
+	} else {
+		untested = fmt.Sprintf("; whether it can be taken during a term was not tested (%s had a try inside a term, and %d are needed)", roundsText(tried), needed)
+	}
+	if again >= needed {
+		text += ", and it can be taken again once it has expired"
+	} else {
+		untested += fmt.Sprintf("; whether it can be taken again once it has expired was not tested (%s had one that took it when others wanted it too, and %d are needed)", roundsText(again), needed)
+	}
+	return text + untested
 }
 
 func roundsText(n int) string {
@@ -215,7 +234,14 @@ func (s *Lease) Fates(r *runner.Round) []Fate {
 // meet takes the first period: a round counts when that does. The reach is the
 // smallest of all periods, but of those that follow an expiry.
 func (s *Lease) meet(e *Evidence, all []meeting) {
-	if e.ofFirst(all); s.Expiry == byTTL || e.Untold {
+	e.ofFirst(all)
+	if e.Untold {
+		return
+	}
+	for _, m := range all[min(1, len(all)):] {
+		e.laterRivals = max(e.laterRivals, m.rivals)
+	}
+	if s.Expiry == byTTL {
 		return
 	}
 	for _, m := range all {
