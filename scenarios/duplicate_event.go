@@ -445,6 +445,7 @@ type eventful struct {
 	claims    bool // two claimed the marker at once
 	later     bool // the later deliveries came about
 	doubtful  bool
+	others    []aside // the marker and the last comment
 }
 
 // Judge keeps of a round what its ruling needs.
@@ -465,6 +466,9 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 	}
 	for _, d := range duplicates {
 		k.forced = k.forced || d.refused != nil
+	}
+	for _, at := range s.Others(r.Key) {
+		k.others = append(k.others, asideOf(r, at.Key, false))
 	}
 	k.claims = claimsMet(r)
 	if !k.doubtful {
@@ -562,7 +566,13 @@ func eventWitness(round int, kind, detail string, a *delivery, did string, x *ru
 	return &Violation{Kind: kind, Round: round, Detail: detail, Witness: []Witness{of(a, did, x), of(b, then, y)}}
 }
 
-func (*DuplicateEvent) readLate(f *Finding, e *runner.Exchange) { f.own.(*eventful).readLate(f, e) }
+func (*DuplicateEvent) readLate(f *Finding, e *runner.Exchange) {
+	k := f.own.(*eventful)
+	for i := range k.others {
+		k.others[i].readLate(e)
+	}
+	k.readLate(f, e)
+}
 
 // Rule says what a finding, with its late reads, means.
 func (*DuplicateEvent) Rule(f *Finding) Ruling {
@@ -573,6 +583,9 @@ func (*DuplicateEvent) Rule(f *Finding) Ruling {
 		if strings.HasSuffix(b.Branch, "commented") && strings.HasPrefix(b.Delivery, "duplicate") {
 			r.Winners++
 		}
+	}
+	if !f.Unseeded {
+		r.accuseAside(f.Round, k.others)
 	}
 	if !f.Unseeded && !r.Void && r.Violation == nil && k.violation != nil {
 		r.Violation = k.violation

@@ -11,6 +11,7 @@ import (
 type leased struct {
 	versions
 	own         *breach // of a rule of the lease's own
+	work        []aside // the record of the holders
 	tenure      *tenure // of a lease by time to live
 	lostAtRead  int     // contenders that left at the read, over the periods
 	lostAtWrite int
@@ -46,6 +47,9 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 		return f
 	}
 	k.versions = versionsOf(&f, r)
+	for _, at := range s.Others(r.Key) {
+		k.work = append(k.work, asideOf(r, at.Key, true))
+	}
 	if k.own = earlyTakeover(terms); k.own == nil {
 		k.own, k.fenced = fence(r)
 	}
@@ -124,7 +128,11 @@ func (s *Lease) readLate(f *Finding, e *runner.Exchange) {
 		f.readOnce = true
 		return
 	}
-	f.own.(*leased).readLate(f, e)
+	k := f.own.(*leased)
+	for i := range k.work {
+		k.work[i].readLate(e)
+	}
+	k.readLate(f, e)
 }
 
 // Rule says what a finding, with its late reads, means.
@@ -151,6 +159,9 @@ func (s *Lease) Rule(f *Finding) Ruling {
 		// What accepted writes show alone goes before what reads show.
 		r.Violation = nil
 		r.accuse(f.Round, k.own)
+	}
+	if !f.Unseeded {
+		r.accuseAside(f.Round, k.work)
 	}
 	return r
 }
