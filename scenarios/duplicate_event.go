@@ -446,6 +446,9 @@ type eventful struct {
 	later     bool // the later deliveries came about
 	doubtful  bool
 	others    []aside // the marker and the last comment
+	// stale: a read of the marker showed what it had been before; age is for how long.
+	stale bool
+	age   time.Duration
 }
 
 // Judge keeps of a round what its ruling needs.
@@ -471,6 +474,7 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 		k.others = append(k.others, asideOf(r, at.Key, false))
 	}
 	k.claims = claimsMet(r)
+	k.age, k.stale = staleMarker(r)
 	if !k.doubtful {
 		k.violation = eventViolation(f.Round, duplicates, third, save, fourth)
 	}
@@ -493,6 +497,38 @@ func claimsMet(r *runner.Round) bool {
 		claims = append(claims, x)
 	}
 	return false
+}
+
+// staleMarker looks for a read of the marker that does not show what had been done to
+// it before: a claim that nobody can have cleared, or a clearing.
+func staleMarker(r *runner.Round) (age time.Duration, stale bool) {
+	var claims, clears, reads []*runner.Exchange
+	for i := range r.Ops {
+		switch x := &r.Ops[i]; {
+		case x.Op.Key != r.Key+markerSuffix:
+		case x.Op.Kind == targets.Read:
+			reads = append(reads, x)
+		case x.Op.Kind == targets.Delete:
+			clears = append(clears, x)
+		case x.Reply.Outcome == targets.OK:
+			claims = append(claims, x)
+		}
+	}
+	for _, read := range reads {
+		for _, claim := range claims {
+			cleared := slices.ContainsFunc(clears, func(d *runner.Exchange) bool { return d.Return >= claim.Call && d.Call <= read.Return })
+			if read.Reply.Outcome == targets.Missing && claim.Return < read.Call && !cleared {
+				age, stale = max(age, read.Call-claim.Return), true
+			}
+			for _, d := range clears {
+				shows := read.Reply.Outcome == targets.OK && read.Reply.Record.Token == claim.Op.Value.Token
+				if shows && d.Reply.Outcome == targets.OK && claim.Return < d.Call && d.Return < read.Call {
+					age, stale = max(age, read.Call-d.Return), true
+				}
+			}
+		}
+	}
+	return age, stale
 }
 
 // claims tells what held means by what was tried: all but one lose at the page, so
@@ -587,7 +623,11 @@ func (*DuplicateEvent) Rule(f *Finding) Ruling {
 	if !f.Unseeded {
 		r.accuseAside(f.Round, k.others)
 	}
-	if !f.Unseeded && !r.Void && r.Violation == nil && k.violation != nil {
+	if k.stale && !f.Unseeded && !r.Void {
+		r.StaleRead, r.StaleAge = true, max(r.StaleAge, k.age)
+	}
+	// What a delivery does that was shown an old state is not the handler's fault.
+	if !f.Unseeded && !r.Void && !r.StaleRead && r.Violation == nil && k.violation != nil {
 		r.Violation = k.violation
 	}
 	if k.doubtful && r.Violation == nil {
