@@ -362,14 +362,13 @@ func TestEditsReadLateThatComeRound(t *testing.T) {
 		}
 		for _, c := range []struct {
 			lates  string
-			reads  int
 			status Status
 			reason string
 		}{
-			{"1.1|1.1", 0, Held, ""},
-			{"|1.1", 0, Inconclusive, "later reads showed the newer one"},
-			{"missing|1.1", 0, Inconclusive, "later reads showed the newer one"},
-			{"|", 0, Violated, ""},
+			{"1.1|1.1", Held, ""},
+			{"|1.1", Inconclusive, "later reads showed the newer one"},
+			{"missing|1.1", Inconclusive, "later reads showed the newer one"},
+			{"|", Violated, ""},
 		} {
 			j := judgeEdits(s, round())
 			for i, edits := range strings.Split(c.lates, "|") {

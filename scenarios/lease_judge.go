@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"contend/runner"
 	"contend/targets"
@@ -37,13 +39,13 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 	k.countLosers(terms, f.Evidence.Contenders*s.periods())
 	if s.Expiry == byTTL {
 		k.tenure = s.tenureOf(&f, r)
-		k.tenure.periods, k.tenure.former, f.won = nil, nil, k.tenure.won
+		f.won = k.tenure.won
 		for i := range k.tenure.acts {
 			if a := k.tenure.acts[i]; a.kind == sawForeign {
 				f.acts = append(f.acts, a)
 			}
 		}
-		k.tenure.acts = nil
+		k.tenure.forget()
 		return f
 	}
 	k.versions = versionsOf(&f, r)
@@ -84,8 +86,9 @@ func earlyTakeover(terms []term) *breach {
 			by[t.version] = t
 		}
 	}
-	for _, t := range by {
-		if before := by[t.version-1]; before != nil && t.ret < before.Expires {
+	for _, version := range slices.Sorted(maps.Keys(by)) {
+		t := by[version]
+		if before := by[version-1]; before != nil && t.ret < before.Expires {
 			return &breach{"early-takeover", &before.act, &t.act}
 		}
 	}
@@ -124,8 +127,7 @@ func fence(r *runner.Round) (stale *breach, tried bool) {
 
 func (s *Lease) readLate(f *Finding, e *runner.Exchange) {
 	if s.Expiry == byTTL {
-		// By then the lease has expired, and another's may have: it tells nothing.
-		f.readOnce = true
+		f.own.(*leased).tenure.readLate(f, e)
 		return
 	}
 	k := f.own.(*leased)

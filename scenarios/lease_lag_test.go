@@ -77,3 +77,32 @@ func TestLeaseByTTLAndSlowReplies(t *testing.T) {
 		}
 	}
 }
+
+// A late read tells little of a lease that has expired since, but a refused contender's
+// token can be in none.
+func TestLeaseByTTLReadLate(t *testing.T) {
+	s := &Lease{Periods: 2, Expiry: byTTL, Term: time.Second, Tolerance: time.Second}
+	for late, want := range map[int]string{-1: "", 0: "", 1: "refused-but-applied", 2: "foreign", 3: "changed-value"} {
+		r := leaseRound{&runner.Round{Number: 1, Key: chainKey, Home: targets.IfAbsent}}.write(0, 1, 0, ms, targets.OK).write(1, 1, 0, ms, targets.Conflict)
+		f := s.Judge(r.Round)
+		read := r.read(7, 2*time.Second, min(late, 1)).Ops[2]
+		switch late {
+		case 2:
+			read.Reply.Record.Token = "somebody-else"
+		case 3:
+			read.Reply.Record = r.Ops[0].Op.Value
+			read.Reply.Record.Body = json.RawMessage(`1`)
+		}
+		s.readLate(&f, &read)
+		got := s.Rule(&f)
+		kind := ""
+		if got.Violation != nil {
+			kind = got.Violation.Kind
+		} else if got.Void {
+			kind = "foreign"
+		}
+		if kind != want {
+			t.Errorf("late read %d: %q, want %q", late, kind, want)
+		}
+	}
+}

@@ -132,6 +132,45 @@ func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
 	return t
 }
 
+// forget keeps the writes that may have been applied, for the late read.
+func (t *tenure) forget() {
+	t.periods, t.former = nil, nil
+	var possible []act
+	for i := range t.acts {
+		if a := &t.acts[i]; a.kind == wrote || a.kind == uncertain {
+			possible = append(possible, *a)
+		}
+	}
+	t.acts = possible
+}
+
+// readLate looks at what a late read shows: by then the lease may have expired, or one
+// that was unknown may be there, but not a refused one.
+func (t *tenure) readLate(f *Finding, e *runner.Exchange) {
+	read, ok := f.state.actOf(e)
+	if !ok {
+		return
+	}
+	read.late, f.readOnce = true, true
+	if read.kind == sawForeign {
+		f.acts = append(f.acts[:0], read)
+	}
+	if t.breach != nil {
+		return
+	}
+	if t.breach = f.state.changed(t.acts, &read); t.breach != nil || read.kind != sawNew {
+		return
+	}
+	t.breach = notWritten(t.acts, &read)
+	if b := t.breach; b != nil && b.kind == "owner-never-wrote" {
+		// The refused writes are not kept any more.
+		b.kind = "refused-but-applied"
+		if partner := f.state.partner(t.acts); partner != nil {
+			b.a, b.b = partner, &read
+		}
+	}
+}
+
 // sort puts every request into the period that it was made in: that of the last
 // write of its contender.
 func (t *tenure) sort(state startState, r *runner.Round) {
