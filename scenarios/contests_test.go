@@ -550,6 +550,28 @@ func TestDuplicateEventTellsTheBranches(t *testing.T) {
 	})
 }
 
+// keepsMarkers accepts that a marker is deleted, and keeps it.
+type keepsMarkers struct{ targets.Session }
+
+func (s keepsMarkers) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.Kind == targets.Delete && strings.HasSuffix(op.Key, "-marker") {
+		return targets.Reply{Outcome: targets.OK, Attempts: 1}
+	}
+	return s.Session.Do(ctx, op)
+}
+
+// A handler that has cleared the marker is not said not to have.
+func TestDuplicateEventOnAStoreThatKeepsMarkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := raceOn(t, scenarios.NewDuplicateEvent(), "sim:?latency=40ms", func(s targets.Session) targets.Session { return keepsMarkers{s} },
+			func(p *runner.Plan) { p.Contenders = 2 })
+		wantViolated(t, got, "silenced")
+		if v := got.Verdict.Violations; len(v) > 0 && (!strings.Contains(v[0].Detail, "holds it still") || v[0].Witness[0].Request != "clear the marker") {
+			t.Errorf("%+v", v[0])
+		}
+	})
+}
+
 // A duplicate that comes when all is over reads a clean page and clears the marker,
 // whatever its own flag says: nobody has lost, and the violation does not say so.
 func TestDuplicateEventThatComesLate(t *testing.T) {

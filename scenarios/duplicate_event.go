@@ -588,6 +588,10 @@ func eventViolation(round int, duplicates []*delivery, third, save, fourth *deli
 		}
 	}
 	if save != nil && fourth != nil && fourth.repaired != nil && fourth.comment == nil && fourth.held != nil && len(save.reads) > 0 {
+		if save.cleared != nil {
+			return eventWitness(round, "silenced", "a new incident after a clean save was not commented on: the marker had been cleared, and the store holds it still",
+				save, "clear the marker", save.cleared, fourth, "claim the marker", fourth.held)
+		}
 		return eventWitness(round, "silenced", "a new incident after a clean save was not commented on: the marker of the earlier one was never cleared",
 			save, "read a clean page", save.reads[0], fourth, "claim the marker", fourth.held)
 	}
