@@ -185,6 +185,9 @@ func Replay(r io.Reader, begin func(header json.RawMessage) (Shown, error)) (End
 		return End{}, err
 	}
 	replay := replay{Shown: to, contenders: header.Params.Contenders, nonce: header.Controls.Nonce, end: End{Interrupted: true}}
+	if n := len(header.Controls.Twin); n > 0 {
+		replay.short = header.Controls.Twin[n-1].short(replay.contenders)
+	}
 	switch {
 	case to.Watch != nil:
 		to.Watch.Controls(header.Controls)
@@ -213,7 +216,11 @@ func (c *Controls) check(contenders int) error {
 			return fmt.Errorf("round %d of the twin, on the key %q, stands where round %d belongs", r.Number, r.Key, i+1)
 		}
 		keys[r.Key] = true
-		if err := r.check(contenders); err != nil {
+		err := r.check(contenders)
+		if err == nil && i+1 < len(c.Twin) {
+			err = r.short(contenders)
+		}
+		if err != nil {
 			return fmt.Errorf("round %d of the twin: %w", i+1, err)
 		}
 	}
@@ -238,6 +245,7 @@ type replay struct {
 	byKey      map[string]*Ghost
 	watched    bool            // the ghosts were shown
 	answered   []time.Duration // by round: the last answer to a contender
+	short      error           // the last round lacks contenders: nothing but an interrupt explains it
 	end        End
 	ended      bool
 }
@@ -286,8 +294,14 @@ func (p *replay) show(line *recordLine) error {
 		if r.Number != p.end.Rounds+1 {
 			return fmt.Errorf("round %d follows round %d", r.Number, p.end.Rounds)
 		}
+		if p.short != nil {
+			return p.short
+		}
 		if err := r.check(p.contenders); err != nil {
 			return fmt.Errorf("round %d: %w", r.Number, err)
+		}
+		if err := r.short(p.contenders); err != nil {
+			p.short = fmt.Errorf("round %d: %w", r.Number, err)
 		}
 		p.end.Rounds, p.end.Elapsed = r.Number, r.Done
 		p.answered = append(p.answered, r.answeredAt())
@@ -301,6 +315,9 @@ func (p *replay) show(line *recordLine) error {
 	case line.End != nil:
 		if line.End.Rounds != p.end.Rounds {
 			return fmt.Errorf("the run had %d rounds, the record holds %d", line.End.Rounds, p.end.Rounds)
+		}
+		if p.short != nil && !line.End.Interrupted {
+			return p.short
 		}
 		p.end, p.ended = *line.End, true
 	case line.Result == nil:
@@ -425,7 +442,20 @@ func (r *Round) check(contenders int) error {
 			tokens[x.Op.Value.Token] = true
 		}
 	}
-	if r.Seeded() && len(seen) != contenders {
+	if len(seen) > contenders {
+		return fmt.Errorf("%d contenders, where the run had %d", len(seen), contenders)
+	}
+	return nil
+}
+
+// short tells whether there are contenders that sent nothing: those that an interrupt
+// found before their first request.
+func (r *Round) short(contenders int) error {
+	seen := make(map[int]bool)
+	for i := range r.Ops {
+		seen[r.Ops[i].Contender] = true
+	}
+	if r.Seeded() && len(seen) < contenders {
 		return fmt.Errorf("%d contenders, where the run had %d", len(seen), contenders)
 	}
 	return nil

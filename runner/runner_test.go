@@ -615,7 +615,7 @@ func TestRecordThatIsNone(t *testing.T) {
 		"a damaged line":           header + "\n" + `{"round":` + "\n" + `{"round":{"round":2,"ops":[],"reads":[]}}` + "\n",
 		"a round twice":            good + round(1, op),
 		"a round left out":         good + round(3, op),
-		"a contender left out":     header + "\n" + round(1, ""),
+		"a contender left out":     header + "\n" + round(1, "") + `{"end":{"rounds":1}}` + "\n",
 		"a contender too many":     header + "\n" + round(1, op+","+strings.Replace(op, `"contender":0`, `"contender":1`, 1)),
 		"an unknown outcome":       header + "\n" + round(1, strings.Replace(op, `"ok"`, `"xx"`, 1)),
 		"a return before a call":   header + "\n" + round(1, strings.Replace(op, `"return_ns":3`, `"return_ns":0`, 1)),

@@ -60,8 +60,8 @@ func proofsOf(acts []act) []proof {
 // behind tells whether the read shows less than had been proven before it was
 // called, and for how long it had been.
 func (a *act) behind(proofs []proof) (age time.Duration, is bool) {
-	if a.kind == sawForeign || !a.isRead() {
-		return 0, false
+	if !a.isRead() || a.kind > sawNew && a.kind != sawNothing {
+		return 0, false // a damaged or foreign record is not an older one
 	}
 	i, _ := slices.BinarySearchFunc(proofs, a.level()+1, func(p proof, level int64) int { return cmp.Compare(p.level, level) })
 	if i == len(proofs) || proofs[i].at >= a.call {
@@ -71,12 +71,13 @@ func (a *act) behind(proofs []proof) (age time.Duration, is bool) {
 }
 
 // withoutStale leaves out the reads that show less than had been proven before they
-// were called, and gives the greatest age at which one still did.
-func withoutStale(acts []act) (fresh []act, age time.Duration) {
+// were called, and gives the greatest age at which one still did; that of the start
+// state was acknowledged at since.
+func withoutStale(acts []act, since time.Duration) (fresh []act, age time.Duration) {
 	proofs := proofsOf(acts)
 	for i := range acts {
 		if d, stale := acts[i].behind(proofs); stale {
-			age = max(age, d)
+			age = max(age, min(d, max(0, acts[i].call-since)))
 		} else {
 			fresh = append(fresh, acts[i])
 		}
@@ -107,9 +108,14 @@ func (r *Ruling) believe(f *Finding, acts []act, check func([]act) *breach) *bre
 	if b == nil {
 		return nil
 	}
-	fresh, age := withoutStale(all)
+	fresh, age := withoutStale(all, f.state.since())
 	if len(fresh) == len(all) {
 		return b
+	}
+	for i := range all {
+		if b := f.state.changed(all, &all[i]); b != nil {
+			return b // however old the state is that a read shows, it was not written so
+		}
 	}
 	if without := check(fresh); without != nil {
 		r.history = fresh

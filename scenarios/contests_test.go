@@ -250,6 +250,78 @@ func (h hasty) Do(ctx context.Context, op targets.Op) targets.Reply {
 	return r
 }
 
+// appliesAt applies what it refuses of keys that end so.
+type appliesAt struct {
+	targets.Session
+	suffix string
+}
+
+func (s appliesAt) Do(ctx context.Context, op targets.Op) targets.Reply {
+	reply := s.Session.Do(ctx, op)
+	if reply.Outcome == targets.Conflict && strings.HasSuffix(op.Key, s.suffix) {
+		op.If = targets.Condition{}
+		s.Session.Do(ctx, op)
+	}
+	return reply
+}
+
+// showsAt shows something else of keys that end so, from the second time on where it
+// is late.
+type showsAt struct {
+	targets.Session
+	suffix string
+	change func(*targets.Reply)
+	late   bool
+	seen   map[string]int
+}
+
+func (s showsAt) Do(ctx context.Context, op targets.Op) targets.Reply {
+	reply := s.Session.Do(ctx, op)
+	if op.Kind == targets.Read && reply.Outcome == targets.OK && strings.HasSuffix(op.Key, s.suffix) && strings.Contains(op.Key, "-r") {
+		if s.seen[op.Key]++; !s.late || s.seen[op.Key] > 1 {
+			s.change(&reply)
+		}
+	}
+	return reply
+}
+
+// The other keys of a round are looked at like its own: what is read there was
+// accepted there.
+func TestOtherKeysOfARound(t *testing.T) {
+	leases := lease(func(s *scenarios.Lease) { s.Periods, s.Term = 4, time.Second })
+	shows := func(suffix string, late bool, change func(*targets.Reply)) func(targets.Session) targets.Session {
+		seen := make(map[string]int)
+		return func(s targets.Session) targets.Session { return showsAt{s, suffix, change, late, seen} }
+	}
+	body := func(r *targets.Reply) { r.Record.Body = json.RawMessage(`{"other":1}`) }
+	foreign := func(r *targets.Reply) { r.Record = targets.Record{Token: "somebody-else", Version: 1} }
+	refused := func(r *targets.Reply) { r.Record.Token = strings.TrimSuffix(r.Record.Token, "1") + "77" }
+	for _, c := range []struct {
+		name string
+		s    scenarios.Contest
+		wrap func(targets.Session) targets.Session
+		kind string // "": inconclusive
+	}{
+		{"a refused fenced write is applied", leases, func(s targets.Session) targets.Session { return appliesAt{s, "-work"} }, "refused-but-applied"},
+		{"another writes to the holders' record", leases, shows("-work", false, foreign), ""},
+		{"another token of the round is read late there", leases, shows("-work", true, refused), "refused-but-applied"},
+		{"another body of the marker", scenarios.NewDuplicateEvent(), shows("-marker", false, body), "changed-value"},
+		{"another body of the marker, later on", scenarios.NewDuplicateEvent(), shows("-marker", true, body), "changed-value"},
+		{"another writes the marker", scenarios.NewDuplicateEvent(), shows("-marker", false, foreign), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got := raceOn(t, c.s, "sim:?latency=40ms", c.wrap, func(p *runner.Plan) { p.Contenders = 2 })
+				v := got.Verdict
+				if c.kind == "" && (v.Status != scenarios.Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "nobody of this run wrote")) ||
+					c.kind != "" && (v.Status != scenarios.Violated || len(kindsOf(v)) != 1 || kindsOf(v)[c.kind] == 0) {
+					t.Errorf("%s by %v, want %q: %v", v.Status, kindsOf(v), c.kind, v.Reasons)
+				}
+			})
+		})
+	}
+}
+
 func TestLeaseTakenBeforeItsExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := lease(func(s *scenarios.Lease) { s.Periods, s.Term = 3, time.Hour })
@@ -394,6 +466,30 @@ func TestLeaseClaimsWhatWasTried(t *testing.T) {
 	}
 }
 
+// generous grants far longer than was asked for, and says so.
+type generous struct{ targets.Session }
+
+func (s generous) Do(ctx context.Context, op targets.Op) targets.Reply {
+	op.TTL *= 30
+	r := s.Session.Do(ctx, op)
+	if op.TTL > 0 && r.Outcome == targets.OK {
+		r.Granted = op.TTL
+	}
+	return r
+}
+
+// That an expired lease can be taken again is not claimed where nobody ever did.
+func TestLeaseByTTLThatNobodyTakesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lease(func(s *scenarios.Lease) { s.Expiry, s.Term = "ttl", 2*time.Second })
+		got := raceOn(t, s, "sim:?latency=20ms&sweep=0s", func(s targets.Session) targets.Session { return generous{s} }, nil)
+		if v := got.Verdict; v.Status == scenarios.Violated || !strings.Contains(v.Property, "taken again once it has expired was not tested (no round") ||
+			strings.Contains(v.Property, "during a term was not tested") {
+			t.Errorf("%s: %q, %v", v.Status, v.Property, v.Reasons)
+		}
+	})
+}
+
 // reopens lets a second create in while the first holds the key.
 type reopens struct{ targets.Session }
 
@@ -455,6 +551,28 @@ func TestDuplicateEventTellsTheBranches(t *testing.T) {
 		}
 		if len(want) > 0 {
 			t.Errorf("not told: %v", want)
+		}
+	})
+}
+
+// keepsMarkers accepts that a marker is deleted, and keeps it.
+type keepsMarkers struct{ targets.Session }
+
+func (s keepsMarkers) Do(ctx context.Context, op targets.Op) targets.Reply {
+	if op.Kind == targets.Delete && strings.HasSuffix(op.Key, "-marker") {
+		return targets.Reply{Outcome: targets.OK, Attempts: 1}
+	}
+	return s.Session.Do(ctx, op)
+}
+
+// A handler that has cleared the marker is not said not to have.
+func TestDuplicateEventOnAStoreThatKeepsMarkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := raceOn(t, scenarios.NewDuplicateEvent(), "sim:?latency=40ms", func(s targets.Session) targets.Session { return keepsMarkers{s} },
+			func(p *runner.Plan) { p.Contenders = 2 })
+		wantViolated(t, got, "silenced")
+		if v := got.Verdict.Violations; len(v) > 0 && (!strings.Contains(v[0].Detail, "holds it still") || v[0].Witness[0].Request != "clear the marker") {
+			t.Errorf("%+v", v[0])
 		}
 	})
 }

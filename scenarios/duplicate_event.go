@@ -445,6 +445,10 @@ type eventful struct {
 	claims    bool // two claimed the marker at once
 	later     bool // the later deliveries came about
 	doubtful  bool
+	others    []aside // the marker and the last comment
+	// stale: a read of the marker showed what it had been before; age is for how long.
+	stale bool
+	age   time.Duration
 }
 
 // Judge keeps of a round what its ruling needs.
@@ -466,7 +470,11 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 	for _, d := range duplicates {
 		k.forced = k.forced || d.refused != nil
 	}
+	for _, at := range s.Others(r.Key) {
+		k.others = append(k.others, asideOf(r, at.Key, false))
+	}
 	k.claims = claimsMet(r)
+	k.age, k.stale = staleMarker(r)
 	if !k.doubtful {
 		k.violation = eventViolation(f.Round, duplicates, third, save, fourth)
 	}
@@ -491,9 +499,41 @@ func claimsMet(r *runner.Round) bool {
 	return false
 }
 
+// staleMarker looks for a read of the marker that does not show what had been done to
+// it before: a claim that nobody can have cleared, or a clearing.
+func staleMarker(r *runner.Round) (age time.Duration, stale bool) {
+	var claims, clears, reads []*runner.Exchange
+	for i := range r.Ops {
+		switch x := &r.Ops[i]; {
+		case x.Op.Key != r.Key+markerSuffix:
+		case x.Op.Kind == targets.Read:
+			reads = append(reads, x)
+		case x.Op.Kind == targets.Delete:
+			clears = append(clears, x)
+		case x.Reply.Outcome == targets.OK:
+			claims = append(claims, x)
+		}
+	}
+	for _, read := range reads {
+		for _, claim := range claims {
+			cleared := slices.ContainsFunc(clears, func(d *runner.Exchange) bool { return d.Return >= claim.Call && d.Call <= read.Return })
+			if read.Reply.Outcome == targets.Missing && claim.Return < read.Call && !cleared {
+				age, stale = max(age, read.Call-claim.Return), true
+			}
+			for _, d := range clears {
+				shows := read.Reply.Outcome == targets.OK && read.Reply.Record.Token == claim.Op.Value.Token
+				if shows && d.Reply.Outcome == targets.OK && claim.Return < d.Call && d.Return < read.Call {
+					age, stale = max(age, read.Call-d.Return), true
+				}
+			}
+		}
+	}
+	return age, stale
+}
+
 // claims tells what held means by what was tried: all but one lose at the page, so
 // that the marker is seldom claimed by two.
-func (s *DuplicateEvent) claims(findings []*Finding, _ int) string {
+func (s *DuplicateEvent) claims(findings []*Finding, _ Terms) string {
 	property := s.Info().Property
 	for _, f := range findings {
 		if f.own.(*eventful).claims {
@@ -548,6 +588,10 @@ func eventViolation(round int, duplicates []*delivery, third, save, fourth *deli
 		}
 	}
 	if save != nil && fourth != nil && fourth.repaired != nil && fourth.comment == nil && fourth.held != nil && len(save.reads) > 0 {
+		if save.cleared != nil {
+			return eventWitness(round, "silenced", "a new incident after a clean save was not commented on: the marker had been cleared, and the store holds it still",
+				save, "clear the marker", save.cleared, fourth, "claim the marker", fourth.held)
+		}
 		return eventWitness(round, "silenced", "a new incident after a clean save was not commented on: the marker of the earlier one was never cleared",
 			save, "read a clean page", save.reads[0], fourth, "claim the marker", fourth.held)
 	}
@@ -562,7 +606,13 @@ func eventWitness(round int, kind, detail string, a *delivery, did string, x *ru
 	return &Violation{Kind: kind, Round: round, Detail: detail, Witness: []Witness{of(a, did, x), of(b, then, y)}}
 }
 
-func (*DuplicateEvent) readLate(f *Finding, e *runner.Exchange) { f.own.(*eventful).readLate(f, e) }
+func (*DuplicateEvent) readLate(f *Finding, e *runner.Exchange) {
+	k := f.own.(*eventful)
+	for i := range k.others {
+		k.others[i].readLate(e)
+	}
+	k.readLate(f, e)
+}
 
 // Rule says what a finding, with its late reads, means.
 func (*DuplicateEvent) Rule(f *Finding) Ruling {
@@ -574,7 +624,14 @@ func (*DuplicateEvent) Rule(f *Finding) Ruling {
 			r.Winners++
 		}
 	}
-	if !f.Unseeded && !r.Void && r.Violation == nil && k.violation != nil {
+	if !f.Unseeded {
+		r.accuseAside(f.Round, k.others)
+	}
+	if k.stale && !f.Unseeded && !r.Void {
+		r.StaleRead, r.StaleAge = true, max(r.StaleAge, k.age)
+	}
+	// What a delivery does that was shown an old state is not the handler's fault.
+	if !f.Unseeded && !r.Void && !r.StaleRead && r.Violation == nil && k.violation != nil {
 		r.Violation = k.violation
 	}
 	if k.doubtful && r.Violation == nil {

@@ -46,6 +46,10 @@ type edited struct {
 	// that nobody wrote so.
 	shown *breach
 	seen  map[string]bool // tokens of unknown edits that a read showed: they were applied
+	// lagged: a late read was stale, of which another may have come round; age is for
+	// how long.
+	lagged bool
+	age    time.Duration
 }
 
 // Judge keeps of a round what its ruling needs.
@@ -207,6 +211,9 @@ func (s *LostUpdate) readLate(f *Finding, e *runner.Exchange) {
 	}
 	k.late = d
 	f.addLate(d.act)
+	if a := s.account(f, k); a.stale {
+		k.lagged, k.age = true, max(k.age, a.staleAge)
+	}
 }
 
 // account is what became of the edits of a round.
@@ -286,9 +293,9 @@ func (s *LostUpdate) account(f *Finding, k *edited) account {
 		}
 	}
 	if a.final.kind == sawNothing && !confirmed {
-		a.doubt(a.final, 0, true)
+		a.doubt(a.final, f.state.since(), true)
 	} else if revised && k.late.kind != sawNothing && k.back.kind == sawNothing {
-		a.doubt(k.back, 0, false)
+		a.doubt(k.back, f.state.since(), false)
 	}
 	a.breach = s.breach(f, k, &a, byToken)
 	return a
@@ -431,8 +438,14 @@ func (s *LostUpdate) Rule(f *Finding) Ruling {
 		return Ruling{Void: true, Winners: r.Winners}
 	}
 	r.accuse(f.Round, a.breach)
+	if k.lagged && a.breach == nil {
+		r.StaleRead, r.StaleAge = true, max(r.StaleAge, k.age)
+	}
 	if k.chain != nil && r.Violation == nil {
 		chain := k.chain.rule(f)
+		if chain.Void {
+			return Ruling{Void: true, Winners: r.Winners}
+		}
 		r.Violation, r.Indefinite = chain.Violation, r.Indefinite || chain.Indefinite
 		r.StaleRead, r.StaleAge, r.Undecided = r.StaleRead || chain.StaleRead, max(r.StaleAge, chain.StaleAge), r.Undecided || chain.Undecided
 	}

@@ -347,3 +347,46 @@ func TestAnEditIsRefusedByARead(t *testing.T) {
 		}
 	}
 }
+
+// A late read that lacks an acknowledged edit was stale where the next one shows it:
+// the round is not held, whatever guards it. So is one in which an editor has read
+// somebody else's document.
+func TestEditsReadLateThatComeRound(t *testing.T) {
+	for _, guard := range []string{byVersion, byTimestamp} {
+		s := lostUpdateBy(guard)
+		round := func() *runner.Round {
+			r := editRound(s.Info().Guard, "1.1", ok("1.1", "").leavingTheTime(), no("2.1", ""))
+			r.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: r.Key,
+				Value: targets.Record{Token: r.Key + seedSuffix, Body: checklistBody("")}}, Reply: targets.Reply{Outcome: targets.OK}}}
+			return r
+		}
+		for _, c := range []struct {
+			lates  string
+			status Status
+			reason string
+		}{
+			{"1.1|1.1", Held, ""},
+			{"|1.1", Inconclusive, "later reads showed the newer one"},
+			{"missing|1.1", Inconclusive, "later reads showed the newer one"},
+			{"|", Violated, ""},
+		} {
+			j := judgeEdits(s, round())
+			for i, edits := range strings.Split(c.lates, "|") {
+				late := shown(edits, time.Second+time.Duration(i)*100*ms)
+				late.Contender = i
+				j.Late(1, &late)
+			}
+			if v := j.Conclude("").Verdict; v.Status != c.status || !strings.Contains(fmt.Sprint(v.Reasons), c.reason) {
+				t.Errorf("%s, late reads %q: %s, want %s: %v", guard, c.lates, v.Status, c.status, v.Reasons)
+			}
+		}
+	}
+	r := editRound(targets.IfVersion, "1.1", ok("1.1", ""), no("2.1", ""))
+	r.Ops[2].Reply.Record = targets.Record{Token: "somebody-else", Version: 0}
+	j := judgeEdits(lostUpdateBy(byVersion), r)
+	late := shown("1.1", time.Second)
+	j.Late(1, &late)
+	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "nobody of this run wrote") {
+		t.Errorf("an editor read a foreign document: %s %v", v.Status, v.Reasons)
+	}
+}

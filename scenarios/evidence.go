@@ -26,6 +26,7 @@ type Evidence struct {
 	Skew            time.Duration
 	Closest         time.Duration // shortest gap between two guarded writes; negative: fewer than two
 	WinnerRank      int           // place of the winner in the order of sending, from 1; 0: no winner
+	laterRivals     int           // of a lease: the most that a takeover of a later period met
 	// Untold: the target relays, and does not tell when the store was asked, or by
 	// clocks too far apart to tell whether two calls met.
 	Untold bool

@@ -485,7 +485,8 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 		return reason{"had a request that went out more than once", "a proxy or client sends requests again: switch that off"}
 	case r.StaleRead:
 		return reason{"had a read of a missing or old state that no other confirms", ""}
-	case float64(e.Troubled-r.Settled) > terms.Thresholds.Uncertain*float64(e.Contenders):
+	// One that was settled may be of a contender that went on, and is not troubled.
+	case float64(e.Troubled-min(r.Settled, e.Unknown)) > terms.Thresholds.Uncertain*float64(e.Contenders):
 		return e.trouble()
 	case r.Unsettled > 0 && e.timedOut:
 		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}

@@ -565,6 +565,33 @@ func TestNoRivalNeverCounts(t *testing.T) {
 	}
 }
 
+// A contender that writes again and again while the winner's write is in flight is one
+// rival.
+func TestRivalThatWritesOften(t *testing.T) {
+	r := roundOf(1, 0, op{targets.OK, 1 * ms, 80 * ms, 1}, op{targets.Aborted, 2 * ms, 9 * ms, 1}, op{targets.Aborted, 10 * ms, 19 * ms, 1}, op{targets.Conflict, 20 * ms, 29 * ms, 1})
+	for i := range r.Ops[1:] {
+		r.Ops[i+1].Contender = 1
+	}
+	if all := meetingsOf(r, true); len(all) != 1 || all[0].rivals != 1 {
+		t.Errorf("%+v, want one rival", all)
+	}
+}
+
+// An unknown outcome that was settled makes up for no contender that was throttled.
+func TestSettledMakesUpForNoOther(t *testing.T) {
+	f := &Finding{readOnce: true, Evidence: Evidence{Contenders: 12, Troubled: 3, Throttled: 3}}
+	for settled, unknown := range map[int]int{3: 0, 4: 1} {
+		f.Evidence.Unknown, f.Evidence.Troubled = unknown, 3+unknown
+		if why := doubtOf(f, &Ruling{Settled: settled}, Terms{Thresholds: DefaultThresholds}, true); !strings.Contains(why.why, "throttled") {
+			t.Errorf("%d settled, %d unknown at last: %+v", settled, unknown, why)
+		}
+	}
+	f.Evidence.Throttled, f.Evidence.Unknown, f.Evidence.Troubled = 0, 3, 3
+	if why := doubtOf(f, &Ruling{Settled: 3}, Terms{Thresholds: DefaultThresholds}, true); why != (reason{}) {
+		t.Errorf("all were settled: %+v", why)
+	}
+}
+
 // K is half of the others rounded up, and five at most.
 func TestRivalsNeeded(t *testing.T) {
 	for n, want := range map[int]int{2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 10: 5, 11: 5, 12: 5, 200: 5} {

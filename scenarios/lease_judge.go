@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"contend/runner"
 	"contend/targets"
@@ -11,6 +13,7 @@ import (
 type leased struct {
 	versions
 	own         *breach // of a rule of the lease's own
+	work        []aside // the record of the holders
 	tenure      *tenure // of a lease by time to live
 	lostAtRead  int     // contenders that left at the read, over the periods
 	lostAtWrite int
@@ -36,16 +39,19 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 	k.countLosers(terms, f.Evidence.Contenders*s.periods())
 	if s.Expiry == byTTL {
 		k.tenure = s.tenureOf(&f, r)
-		k.tenure.periods, f.won = nil, k.tenure.won
+		f.won = k.tenure.won
 		for i := range k.tenure.acts {
 			if a := k.tenure.acts[i]; a.kind == sawForeign {
 				f.acts = append(f.acts, a)
 			}
 		}
-		k.tenure.acts = nil
+		k.tenure.forget()
 		return f
 	}
 	k.versions = versionsOf(&f, r)
+	for _, at := range s.Others(r.Key) {
+		k.work = append(k.work, asideOf(r, at.Key, true))
+	}
 	if k.own = earlyTakeover(terms); k.own == nil {
 		k.own, k.fenced = fence(r)
 	}
@@ -80,8 +86,9 @@ func earlyTakeover(terms []term) *breach {
 			by[t.version] = t
 		}
 	}
-	for _, t := range by {
-		if before := by[t.version-1]; before != nil && t.ret < before.Expires {
+	for _, version := range slices.Sorted(maps.Keys(by)) {
+		t := by[version]
+		if before := by[version-1]; before != nil && t.ret < before.Expires {
 			return &breach{"early-takeover", &before.act, &t.act}
 		}
 	}
@@ -120,11 +127,14 @@ func fence(r *runner.Round) (stale *breach, tried bool) {
 
 func (s *Lease) readLate(f *Finding, e *runner.Exchange) {
 	if s.Expiry == byTTL {
-		// By then the lease has expired, and another's may have: it tells nothing.
-		f.readOnce = true
+		f.own.(*leased).tenure.readLate(f, e)
 		return
 	}
-	f.own.(*leased).readLate(f, e)
+	k := f.own.(*leased)
+	for i := range k.work {
+		k.work[i].readLate(e)
+	}
+	k.readLate(f, e)
 }
 
 // Rule says what a finding, with its late reads, means.
@@ -152,28 +162,34 @@ func (s *Lease) Rule(f *Finding) Ruling {
 		r.Violation = nil
 		r.accuse(f.Round, k.own)
 	}
+	if !f.Unseeded {
+		r.accuseAside(f.Round, k.work)
+	}
 	return r
 }
 
 // claims tells what held means by what was tried.
-func (s *Lease) claims(findings []*Finding, needed int) string {
+func (s *Lease) claims(findings []*Finding, terms Terms) string {
 	if s.blind {
 		return s.Info().Property
 	}
-	tried, fenced := 0, 0
+	needed, rivals := max(1, terms.MinContended), RivalsNeeded(terms.Contenders, terms.Thresholds.Rivals)
+	tried, again, fenced := 0, 0, 0
 	for _, f := range findings {
 		k := f.own.(*leased)
 		if k.tenure != nil && k.tenure.tried > 0 {
 			tried++
+		}
+		if f.Evidence.laterRivals >= rivals {
+			again++
 		}
 		if k.fenced {
 			fenced++
 		}
 	}
 	switch {
-	case s.Expiry == byTTL && tried < needed:
-		return fmt.Sprintf("one contender takes the lease, and it can be taken again once it has expired; whether it can be taken during a term "+
-			"was not tested (%s had a try inside a term, and %d are needed)", roundsText(tried), needed)
+	case s.Expiry == byTTL && (tried < needed || again < needed):
+		return claimsByTTL(tried, again, needed)
 	case s.Expiry == byTTL:
 		return s.Info().Property
 	case fenced < needed:
@@ -182,6 +198,22 @@ func (s *Lease) claims(findings []*Finding, needed int) string {
 	default:
 		return s.Info().Property
 	}
+}
+
+// claimsByTTL tells what held means where not all was tried often enough.
+func claimsByTTL(tried, again, needed int) string {
+	text, untested := "one contender takes the lease", ""
+	if tried >= needed {
+		text += ", and nobody takes it during a term"
+	} else {
+		untested = fmt.Sprintf("; whether it can be taken during a term was not tested (%s had a try inside a term, and %d are needed)", roundsText(tried), needed)
+	}
+	if again >= needed {
+		text += ", and it can be taken again once it has expired"
+	} else {
+		untested += fmt.Sprintf("; whether it can be taken again once it has expired was not tested (%s had one that took it when others wanted it too, and %d are needed)", roundsText(again), needed)
+	}
+	return text + untested
 }
 
 func roundsText(n int) string {
@@ -215,7 +247,14 @@ func (s *Lease) Fates(r *runner.Round) []Fate {
 // meet takes the first period: a round counts when that does. The reach is the
 // smallest of all periods, but of those that follow an expiry.
 func (s *Lease) meet(e *Evidence, all []meeting) {
-	if e.ofFirst(all); s.Expiry == byTTL || e.Untold {
+	e.ofFirst(all)
+	if e.Untold {
+		return
+	}
+	for _, m := range all[min(1, len(all)):] {
+		e.laterRivals = max(e.laterRivals, m.rivals)
+	}
+	if s.Expiry == byTTL {
 		return
 	}
 	for _, m := range all {

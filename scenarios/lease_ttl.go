@@ -97,6 +97,7 @@ type tenure struct {
 	doubt    bool // nobody knows who holds the lease from some period on
 	breach   *breach
 	periods  []leasePeriod
+	former   map[string]bool // tokens of the holders before the last
 }
 
 // leasePeriod is one contest for the lease.
@@ -109,7 +110,7 @@ type leasePeriod struct {
 // none before the expiry of the one before, what is read is what was accepted, and
 // an expired lease can be taken again.
 func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
-	t := &tenure{acts: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1)}
+	t := &tenure{acts: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
 	t.sort(f.state, r)
 	if t.breach = t.shown(f.state); t.breach != nil {
 		return t
@@ -122,10 +123,52 @@ func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
 		}
 		t.breach = s.rulePeriod(t, p, holder)
 		if p.won != nil {
+			if holder != nil {
+				t.former[holder.token] = true
+			}
 			holder = p.won
 		}
 	}
 	return t
+}
+
+// forget keeps the writes that may have been applied, for the late read.
+func (t *tenure) forget() {
+	t.periods, t.former = nil, nil
+	var possible []act
+	for i := range t.acts {
+		if a := &t.acts[i]; a.kind == wrote || a.kind == uncertain {
+			possible = append(possible, *a)
+		}
+	}
+	t.acts = possible
+}
+
+// readLate looks at what a late read shows: by then the lease may have expired, or one
+// that was unknown may be there, but not a refused one.
+func (t *tenure) readLate(f *Finding, e *runner.Exchange) {
+	read, ok := f.state.actOf(e)
+	if !ok {
+		return
+	}
+	read.late, f.readOnce = true, true
+	if read.kind == sawForeign {
+		f.acts = append(f.acts[:0], read)
+	}
+	if t.breach != nil {
+		return
+	}
+	if t.breach = f.state.changed(t.acts, &read); t.breach != nil || read.kind != sawNew {
+		return
+	}
+	t.breach = notWritten(t.acts, &read)
+	if b := t.breach; b != nil && b.kind == "owner-never-wrote" {
+		// The refused writes are not kept any more.
+		b.kind = "refused-but-applied"
+		if partner := f.state.partner(t.acts); partner != nil {
+			b.a, b.b = partner, &read
+		}
+	}
 }
 
 // sort puts every request into the period that it was made in: that of the last
@@ -220,26 +263,29 @@ func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *breach {
 		}
 		switch {
 		case x.kind != wrote || x == p.won:
+		case x.ret >= p.won.call+s.Term || p.won.ret >= x.call+s.Term:
+			// It came so late that the term of the other may have been over.
+			t.doubt = true
 		case x.call <= p.won.ret:
 			return &breach{"several-winners", &p.won.act, &x.act}
-		case x.ret < p.won.call+s.Term:
-			return &breach{"early-takeover", &p.won.act, &x.act}
 		default:
-			// It came so late that the term may have been over.
-			t.doubt = true
+			return &breach{"early-takeover", &p.won.act, &x.act}
 		}
 	}
 	return nil
 }
 
 // contest gives the requests that decide who holds the lease next. Of the record of
-// the holder before, reads show the old state. A read that shows no lease, and whose
-// contender was refused right after, was stale.
+// the holder before, reads show the old state. A read of the record of one before
+// that is stale, and left out.
 func (t *tenure) contest(p *leasePeriod, holder *term) []act {
 	var acts []act
 	for i := range p.terms {
 		a := p.terms[i].act
 		switch {
+		case a.kind == sawNew && t.former[a.token]:
+			t.stale, t.staleAge = true, max(t.staleAge, a.call-holder.ret)
+			continue
 		case holder != nil && a.kind == sawOld:
 			a.kind = sawNothing
 		case holder != nil && a.kind == sawNew && a.token == holder.token:
@@ -250,18 +296,24 @@ func (t *tenure) contest(p *leasePeriod, holder *term) []act {
 	return acts
 }
 
-// withoutOld leaves out the reads of an old state, or of none, that were called when
-// somebody had been accepted, and gives the greatest age.
+// withoutOld leaves out the reads of an old state, or of none, that a reader which lags
+// may have made: those that were called after the accepted write was, or when another
+// read had shown the old record gone. It gives the greatest age.
 func withoutOld(acts []act) (fresh []act, age time.Duration) {
-	accepted := forever
+	taken, accepted, gone := forever, forever, forever
 	for i := range acts {
-		if acts[i].kind == wrote {
-			accepted = min(accepted, acts[i].ret)
+		switch a := &acts[i]; a.kind {
+		case wrote:
+			taken, accepted = min(taken, a.call), min(accepted, a.ret)
+		case sawNew:
+			taken, accepted = min(taken, a.ret), min(accepted, a.ret)
+		case sawNothing:
+			gone = min(gone, a.ret)
 		}
 	}
 	for i := range acts {
 		a := &acts[i]
-		if (a.kind == sawOld || a.kind == sawNothing) && a.call > accepted {
+		if a.kind == sawOld && a.call > min(taken, gone) || a.kind == sawNothing && a.call > taken {
 			age = max(age, a.call-accepted)
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"contend/runner"
 	"contend/targets"
@@ -40,6 +41,14 @@ func startOf(r *runner.Round, seeded bool) startState {
 		}
 	}
 	return s
+}
+
+// since is when the start state was acknowledged; 0 of an absent key.
+func (s startState) since() time.Duration {
+	if s.wrote == nil {
+		return 0
+	}
+	return s.wrote.ret
 }
 
 // findingOf is what every scenario keeps of a round.

@@ -12,6 +12,7 @@ import (
 type meeting struct {
 	winner *runner.Exchange // nil: known from the read-back alone
 	rivals int
+	last   int           // the rival that was counted last: each counts once, however often it wrote
 	reach  time.Duration // negative: unknown
 }
 
@@ -36,7 +37,7 @@ func meetingsOf(r *runner.Round, oneCopy bool) []meeting {
 	times := timesOf(r)
 	var all []meeting
 	for _, w := range accepted {
-		m := meeting{winner: w, reach: none}
+		m := meeting{winner: w, last: runner.Own, reach: none}
 		_, sent, end, known := times.of(w)
 		if !known {
 			continue
@@ -60,11 +61,13 @@ func conditionOf(x *runner.Exchange) targets.Condition {
 	return c
 }
 
-// meet counts the write if it met the winner's.
+// meet counts the contender of a write that met the winner's; those of one contender
+// follow each other.
 func (m *meeting) meet(times clock, x, w *runner.Exchange, sent, end time.Duration) {
 	_, g, e, known := times.of(x)
-	if known && x.Contender != w.Contender && metGuard(x) && g <= end && e >= sent {
+	if known && x.Contender != w.Contender && x.Contender != m.last && metGuard(x) && g <= end && e >= sent {
 		m.rivals++
+		m.last = x.Contender
 	}
 }
 
@@ -82,7 +85,7 @@ func unacknowledged(r *runner.Round, times clock, writes map[targets.Condition][
 				if r.Relayed != nil && !known {
 					return nil
 				}
-				m := meeting{reach: none}
+				m := meeting{last: runner.Own, reach: none}
 				end := forever
 				for _, x := range group {
 					if _, _, e, known := times.of(x); known && x.Reply.Outcome == targets.Conflict {

@@ -10,9 +10,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	info := j.terms.Scenario.Info()
 	v := Verdict{Status: Inconclusive, Property: info.Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
 	if own, ok := j.terms.Scenario.(interface {
-		claims(findings []*Finding, needed int) string
+		claims(findings []*Finding, terms Terms) string
 	}); ok {
-		v.Property = own.claims(j.findings, j.terms.MinContended)
+		v.Property = own.claims(j.findings, j.terms)
 	}
 	for _, c := range j.controls {
 		v.Violations = append(v.Violations, c.violations...)

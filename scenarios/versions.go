@@ -90,13 +90,33 @@ func (v *versions) rule(f *Finding) Ruling {
 	if v.plain {
 		check = v.checkPlain
 	}
-	b := r.believe(f, v.acts, func(acts []act) *breach { return check(f.state, acts) })
+	b := v.shown(f)
+	if b == nil {
+		b = r.believe(f, v.acts, func(acts []act) *breach { return check(f.state, acts) })
+	}
 	r.history = nil
 	r.accuse(f.Round, b)
 	r.tellGone(v.acts, v.plain)
 	r.settle(f, v.acts)
 	r.Winners = v.wrote + r.Settled
 	return r
+}
+
+// shown looks for a read of what no write can have stored: no lag explains that. Of a
+// plain round the writes are not kept.
+func (v *versions) shown(f *Finding) *breach {
+	if v.plain {
+		return nil
+	}
+	acts := append(v.acts[:len(v.acts):len(v.acts)], f.lates...)
+	for i := range acts {
+		if acts[i].kind == sawNew {
+			if b := notWritten(acts, &acts[i]); b != nil {
+				return b
+			}
+		}
+	}
+	return nil
 }
 
 // check looks for what no order could make legal, and then for an order.

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,14 @@ func versionRead(who int, state string, at time.Duration) runner.Exchange {
 		record.Token = chainKey + "-c" + writer + "-a1"
 	}
 	x.Reply = targets.Reply{Outcome: targets.OK, Record: record}
+	switch state {
+	case "cut":
+		x.Reply.Record, x.Reply.Stored = targets.Record{}, `{"token":"`+chainKey+`-c0-`
+	case "other":
+		x.Reply.Record.Token = "contend-01TEST-r9-c0-a1"
+	case "body":
+		x.Reply.Record.Body = json.RawMessage(`"other"`)
+	}
 	return x
 }
 
@@ -77,6 +86,11 @@ func TestChainIsRuledByAllReads(t *testing.T) {
 		{"the record is gone later", chainRound("1 c0", first, loser), []string{"", ""}, Violated, "record-vanished"},
 		{"an unknown one was read, and is gone", chainRound("2 c1", first, step{1, "1 c0", unknown, 20 * ms}), []string{"1 c0", "1 c0"}, Violated, "state-went-back"},
 		{"a contender sees no record", chainRound("1 c0", first, step{1, "", no, 0}, step{2, "0", no, 0}), []string{"1 c0"}, Inconclusive, ""},
+		{"an old read shows a refused contender's token", chainRound("2 c2", first, loser, step{2, "1 c0", ok, 20 * ms}, step{3, "1 c1", no, 40 * ms}), []string{"2 c2"}, Violated, "refused-but-applied"},
+		{"an old read shows another version than was written", chainRound("2 c2", first, step{2, "1 c0", ok, 20 * ms}, step{3, "1 c2", no, 40 * ms}), []string{"2 c2"}, Violated, "wrong-version"},
+		{"a record cut short is read once", chainRound("2 c2", first, step{2, "1 c0", ok, 20 * ms}, step{3, "cut", no, 40 * ms}), []string{"2 c2"}, Violated, "changed-value"},
+		{"another key's record is read once", chainRound("2 c2", first, step{2, "1 c0", ok, 20 * ms}, step{3, "other", no, 40 * ms}), []string{"2 c2"}, Violated, "misplaced-record"},
+		{"an old read shows another body than the seed's", chainRound("2 c2", first, step{2, "1 c0", ok, 20 * ms}, step{3, "body", no, 40 * ms}), []string{"2 c2"}, Violated, "changed-value"},
 		{"the version jumps later", chainRound("1 c0", first, loser), []string{"2 c0", "2 c0"}, Violated, "wrong-version"},
 	} {
 		j := NewJudge(Terms{Scenario: NewCounter(), Contenders: 2, MinContended: 1, Settle: 500 * ms, Thresholds: DefaultThresholds})
