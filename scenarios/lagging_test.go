@@ -36,7 +36,10 @@ func (s lagging) Do(ctx context.Context, op targets.Op) targets.Reply {
 	if op.Kind != targets.Read {
 		if reply.Outcome == targets.OK {
 			now := s.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Home: op.Home})
-			s.replica.history[op.Key] = append(s.replica.history[op.Key], state{time.Now(), now})
+			all := s.replica.history[op.Key]
+			if n := len(all); n == 0 || now.Outcome != targets.OK || now.Record.Version >= all[n-1].shown.Record.Version {
+				s.replica.history[op.Key] = append(all, state{time.Now(), now})
+			}
 		}
 		return reply
 	}

@@ -293,6 +293,13 @@ func (s *story) wanted(t *testing.T) (want verdictOf, believed []act) {
 	if legal(facts) {
 		return verdictOf{}, facts
 	}
+	// However old the state is, somebody must have written what a read shows.
+	written := keeping(func(all []act, a *act) bool {
+		return a.kind != sawNew || slices.ContainsFunc(all, func(w act) bool { return (w.kind == wrote || w.kind == uncertain) && w.token == a.token })
+	})(facts)
+	if len(written) < len(facts) {
+		return verdictOf{violated: true}, nil // that read alone shows it, whatever the order
+	}
 	fresh := keeping(func(all []act, a *act) bool { return !behindOf(all, a) })(facts)
 	if !legal(fresh) {
 		return verdictOf{violated: true}, fresh
@@ -492,6 +499,9 @@ func checkRulings(t *testing.T, scenario Contest, trials int, draw func() *story
 // need not have been applied, and the lack of one to rest on those.
 func checkDefinite(t *testing.T, s *story, r *Ruling, believed []act) {
 	t.Helper()
+	if believed == nil {
+		return
+	}
 	doubted := changed(func(a *act) {
 		if a.retried && a.kind == wrote {
 			a.kind = uncertain

@@ -155,13 +155,22 @@ func (s *takeoverStory) wrong(got takeoverVerdict) string {
 		}
 		return "a foreign record is not seen"
 	}
-	accepted := forever
+	// A reader that lags may show the holder's record, or none, when a write that was
+	// accepted has been called, or another read has shown that there is a newer state.
+	taken, gone := forever, forever
 	for i := range s.facts {
-		if a := &s.facts[i]; a.kind == wrote {
-			accepted = min(accepted, a.ret)
+		switch a := &s.facts[i]; a.kind {
+		case wrote:
+			taken = min(taken, a.call)
+		case sawNew:
+			taken = min(taken, a.ret)
+		case sawNothing:
+			gone = min(gone, a.ret)
 		}
 	}
-	fresh := keeping(func(_ []act, a *act) bool { return a.kind != sawOld && a.kind != sawNothing || a.call <= accepted })(s.facts)
+	fresh := keeping(func(_ []act, a *act) bool {
+		return a.kind != sawOld && a.kind != sawNothing || a.call <= taken && (a.kind == sawNothing || a.call <= gone)
+	})(s.facts)
 	switch {
 	case got.void:
 		return "void"

@@ -1,6 +1,10 @@
 package scenarios
 
 import (
+	"hash/fnv"
+	"io"
+	"slices"
+
 	"contend/runner"
 	"contend/targets"
 )
@@ -10,9 +14,10 @@ import (
 type versions struct {
 	acts     []act // all that was done to the key and read of it; of a plain round the last accepted write and the last read-back
 	plain    bool
-	wrote    int // accepted writes
-	unknown  int // that may have been applied
-	refusals int // writes that the guard refused, or aborted
+	accepted []uint64 // of a plain round: the sums of the accepted writes' tokens
+	wrote    int      // accepted writes
+	unknown  int      // that may have been applied
+	refusals int      // writes that the guard refused, or aborted
 }
 
 // versionsOf takes what a round did to its own key.
@@ -60,7 +65,19 @@ func (v *versions) forget() {
 	if v.unknown > 0 || last == nil || final == nil || final.token != last.token {
 		return
 	}
+	for i := range v.acts {
+		if v.acts[i].kind == wrote {
+			v.accepted = append(v.accepted, sumOf(v.acts[i].token))
+		}
+	}
 	v.acts, v.plain = []act{*last, *final}, true
+}
+
+// sumOf stands for a token in little room.
+func sumOf(token string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, token)
+	return h.Sum64()
 }
 
 func (v *versions) readLate(f *Finding, e *runner.Exchange) {
@@ -102,10 +119,14 @@ func (v *versions) rule(f *Finding) Ruling {
 	return r
 }
 
-// shown looks for a read of what no write can have stored: no lag explains that. Of a
-// plain round the writes are not kept.
+// shown looks for a read of what no write can have stored: no lag explains that.
 func (v *versions) shown(f *Finding) *breach {
 	if v.plain {
+		for i := range f.lates {
+			if read := &f.lates[i]; read.kind == sawNew && !slices.Contains(v.accepted, sumOf(read.token)) {
+				return &breach{"refused-but-applied", v.last(), read}
+			}
+		}
 		return nil
 	}
 	acts := append(v.acts[:len(v.acts):len(v.acts)], f.lates...)
