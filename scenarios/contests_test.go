@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -272,13 +273,13 @@ type showsAt struct {
 	suffix string
 	change func(*targets.Reply)
 	late   bool
-	seen   map[string]int
+	seen   *sync.Map // keys that were read
 }
 
 func (s showsAt) Do(ctx context.Context, op targets.Op) targets.Reply {
 	reply := s.Session.Do(ctx, op)
 	if op.Kind == targets.Read && reply.Outcome == targets.OK && strings.HasSuffix(op.Key, s.suffix) && strings.Contains(op.Key, "-r") {
-		if s.seen[op.Key]++; !s.late || s.seen[op.Key] > 1 {
+		if _, again := s.seen.LoadOrStore(op.Key, true); !s.late || again {
 			s.change(&reply)
 		}
 	}
@@ -290,7 +291,7 @@ func (s showsAt) Do(ctx context.Context, op targets.Op) targets.Reply {
 func TestOtherKeysOfARound(t *testing.T) {
 	leases := lease(func(s *scenarios.Lease) { s.Periods, s.Term = 4, time.Second })
 	shows := func(suffix string, late bool, change func(*targets.Reply)) func(targets.Session) targets.Session {
-		seen := make(map[string]int)
+		seen := new(sync.Map)
 		return func(s targets.Session) targets.Session { return showsAt{s, suffix, change, late, seen} }
 	}
 	body := func(r *targets.Reply) { r.Record.Body = json.RawMessage(`{"other":1}`) }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 // replica shows every key of the race as it was a while ago.
 type replica struct {
+	mu      sync.Mutex
 	lag     time.Duration
 	only    string // keys that end so; "": all
 	history map[string][]state
@@ -36,14 +39,18 @@ func (s lagging) Do(ctx context.Context, op targets.Op) targets.Reply {
 	if op.Kind != targets.Read {
 		if reply.Outcome == targets.OK {
 			now := s.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Home: op.Home})
+			s.replica.mu.Lock()
 			all := s.replica.history[op.Key]
 			if n := len(all); n == 0 || now.Outcome != targets.OK || now.Record.Version >= all[n-1].shown.Record.Version {
 				s.replica.history[op.Key] = append(all, state{time.Now(), now})
 			}
+			s.replica.mu.Unlock()
 		}
 		return reply
 	}
-	history := s.replica.history[op.Key]
+	s.replica.mu.Lock()
+	history := slices.Clone(s.replica.history[op.Key])
+	s.replica.mu.Unlock()
 	if len(history) == 0 || !strings.Contains(op.Key, "-r") || !strings.HasSuffix(op.Key, s.replica.only) {
 		return reply
 	}
@@ -87,7 +94,7 @@ func TestReadersThatLag(t *testing.T) {
 		for _, lag := range []time.Duration{60 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second} {
 			t.Run(fmt.Sprintf("%s/%s", c.name, lag), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					behind := &replica{lag, c.only, make(map[string][]state)}
+					behind := &replica{lag: lag, only: c.only, history: make(map[string][]state)}
 					got := raceOn(t, c.s, "sim:?latency=10ms..30ms&sweep=200ms", func(s targets.Session) targets.Session { return lagging{s, behind} },
 						func(p *runner.Plan) {
 							p.Contenders, p.Settle, p.SkipControls = 6, 4*time.Second, true
