@@ -81,6 +81,7 @@ type Plan struct {
 	Late       time.Duration // at least so long after the last answer on a key it is read once more
 	Stagger    time.Duration // between one contender's release and the next
 	Sweep      Sweep         // of the release of the second of two contenders, in the race
+	Release    targets.Release
 	Limits     []targets.Limit
 	Seed       uint64 // of the order of release and the bodies
 	ValueSize  int    // bytes of body in each write
@@ -234,6 +235,7 @@ func (r *Runner) open(ctx context.Context) error {
 	group.SetLimit(openAtOnce)
 	for i := range r.contenders {
 		r.contenders[i] = Contender{Number: i, run: r, starts: make(chan start, 1)}
+		r.contenders[i].meet = r.contenders[i].pass
 		r.order = append(r.order, i)
 		group.Go(func() (err error) {
 			r.contenders[i].session, err = r.session(ctx, i)
