@@ -56,6 +56,13 @@ func (c *sentClock) guardNext() {
 	c.guard.Store(true)
 }
 
+// lastByteNext tells that what is written next is the last byte of the request: it was
+// not sent before, whatever was.
+func (c *sentClock) lastByteNext() {
+	c.sent.Store(nil)
+	c.answered.Store(false)
+}
+
 // at is the zero time while no complete Write was made.
 func (c *sentClock) at() time.Time { return timeAt(&c.sent) }
 
