@@ -402,7 +402,7 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 // releases are what --release takes.
 var releases = []string{"auto", string(targets.Gate), string(targets.LastByte)}
 
-// releaseOn gives how contenders of a race are let go at a target that describes itself
+// releaseOn gives how contenders of a race are released at a target that describes itself
 // so.
 func (f *contestFlags) releaseOn(d targets.Description, race runner.Contest) (targets.Release, error) {
 	_, immediate := race.(runner.Immediate)

@@ -133,7 +133,7 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 	l.tell(e)
 }
 
-// stage is exchange with a halt before the op is let go, which is what meet is. The
+// stage is exchange with a halt before the op is released, which is what meet is. The
 // time that the request may take begins there once more.
 func (l *line) stage(session targets.Stager, e *Exchange, how targets.Release, meet func()) {
 	ctx := newStageContext(l.requests, l.timeout)

@@ -48,7 +48,7 @@ type Timed interface {
 }
 
 // Immediate contests have every contender begin with a write, which can be made ready
-// before it is let go.
+// before it is released.
 type Immediate interface{ WritesFirst() }
 
 // Stamping contests write on condition of the time that a record bears.

@@ -659,7 +659,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // halting is a scripted store whose sessions make a create ready for a while before it
-// is let go.
+// is released.
 type halting struct {
 	*scripted
 	ready func(contender int) time.Duration // how long that takes; negative: it fails
@@ -695,7 +695,7 @@ func (s haltingSession) Stage(ctx context.Context, op targets.Op, _ targets.Rele
 	return r
 }
 
-// Contenders make their creates ready before the gate, and are let go when the last
+// Contenders make their creates ready before the gate, and are released when the last
 // is: by the gate the call comes after it, by the last byte before anything is sent.
 // The time that a request may take begins at the gate.
 func TestOpsAreMadeReadyBeforeTheGate(t *testing.T) {

@@ -161,7 +161,7 @@ func TestConnectionsThatEndWhileARequestIsHeldBack(t *testing.T) {
 	}
 }
 
-// All that is held back on a connection of HTTP/2 is let go at once, and an op that is
+// All that is held back on a connection of HTTP/2 is released at once, and an op that is
 // not sent does not keep the packet waiting.
 func TestOnePacket(t *testing.T) {
 	t.Setenv("CONTEND_FORGE_TOKEN", "secret")

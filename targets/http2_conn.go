@@ -67,7 +67,7 @@ func (c *http2Conn) send(ctx context.Context, path, token string, body io.Reader
 }
 
 // stage is post with a halt before the last byte, which is what meet is. The last
-// frames of all that are halted are one packet, which goes when the first is let go;
+// frames of all that are halted are one packet, which goes when the first is released;
 // before, a PING was answered: the server has read all that came before it.
 func (c *http2Conn) stage(ctx context.Context, path, token string, body []byte, meet func()) (a httpAnswer, err error) {
 	h, done := c.wire.hold(body), make(chan struct{})
@@ -217,7 +217,7 @@ func (c *packetConn) hold(body []byte) *streamed {
 	return h
 }
 
-// release lets go whoever has come to the halt.
+// release releases whoever has come to the halt.
 func (c *packetConn) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

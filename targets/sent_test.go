@@ -90,12 +90,12 @@ func TestSentClockHalts(t *testing.T) {
 	}
 	meet := func() {
 		if met++; clock.begun.Load() && !timeAt(&clock.began).IsZero() {
-			t.Error("it began before it was let go")
+			t.Error("it began before it was released")
 		}
 		released = time.Now()
 	}
 	if r := clock.stage(t.Context(), meet, send); met != 1 || r.Began.Before(released) || r.Sent.Before(r.Began) {
-		t.Errorf("halted %d times, let go at %v: %+v", met, released, r)
+		t.Errorf("halted %d times, released at %v: %+v", met, released, r)
 	}
 	if send(); met != 1 {
 		t.Error("the next op was halted too")

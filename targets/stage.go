@@ -2,7 +2,7 @@ package targets
 
 import "context"
 
-// Release names how contenders are let go.
+// Release names how contenders are released.
 type Release string
 
 const (
@@ -13,7 +13,7 @@ const (
 	LastByte Release = "last-byte"
 )
 
-// A Stager is a Session that can do a part of an op before its contender is let go.
+// A Stager is a Session that can do a part of an op before its contender is released.
 type Stager interface {
 	Session
 	// Stage is Do with a halt. It does first what can be done ahead, which for

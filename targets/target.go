@@ -90,7 +90,7 @@ type Description struct {
 	// SentBy names how Reply.Sent is taken: "kernel-write", or "call" where the
 	// entry of Do stands in for it.
 	SentBy string
-	// Releases are the ways in which contenders can be let go, the one that suits the
+	// Releases are the ways in which contenders can be released, the one that suits the
 	// target best first; none: the gate.
 	Releases []Release
 	Notes    []string // what a reader of a report must know

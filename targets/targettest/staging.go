@@ -10,7 +10,7 @@ import (
 // heldFor is at least how long a staged op is held back.
 const heldFor = 200 * time.Millisecond
 
-// staging holds creates back, in every way that the target's contenders can be let go.
+// staging holds creates back, in every way that the target's contenders can be released.
 func (s *suite) staging() {
 	releases := s.target.Describe().Releases
 	stager, stages := s.sessions[0].(targets.Stager)
@@ -36,7 +36,7 @@ func (s *suite) staging() {
 		create = s.write(s.key("overtaken-"+string(how)), targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
 		reply := s.stage(stager, create, how, func() { s.overtake(how, create) })
 		if reply.Outcome != targets.Conflict {
-			s.breaks("a staged create is decided on when it is let go", "by %s: a key that was created meanwhile got %s (%s %s)", how, reply.Outcome, reply.Code, reply.Message)
+			s.breaks("a staged create is decided on when it is released", "by %s: a key that was created meanwhile got %s (%s %s)", how, reply.Outcome, reply.Code, reply.Message)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (s *suite) stage(stager targets.Stager, op targets.Op, how targets.Release,
 	case <-halted:
 	case reply := <-replies:
 		if reply.Outcome != targets.Unsupported {
-			s.breaks("a staged op waits to be let go", "by %s: got %s (%s %s) before", how, reply.Outcome, reply.Code, reply.Message)
+			s.breaks("a staged op waits to be released", "by %s: got %s (%s %s) before", how, reply.Outcome, reply.Code, reply.Message)
 		}
 		return reply
 	}

@@ -134,7 +134,7 @@ func staging(stage stage) func(*memory) {
 	}
 }
 
-// rightly does nothing before the op is let go.
+// rightly does nothing before the op is released.
 func rightly(_ *memorySession, create func() targets.Reply, _ targets.Release, meet func()) targets.Reply {
 	meet()
 	return create()
@@ -702,7 +702,7 @@ var wrong = []struct {
 		meet()
 		return r
 	})},
-	{"answers before the last byte", "a staged op waits to be let go", wrongly(targets.LastByte, func(create func() targets.Reply, _ func()) targets.Reply {
+	{"answers before the last byte", "a staged op waits to be released", wrongly(targets.LastByte, func(create func() targets.Reply, _ func()) targets.Reply {
 		return create()
 	})},
 	{"answers before the last byte, and says so", "a store waits for the last byte of a request", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
@@ -712,7 +712,7 @@ var wrong = []struct {
 		return r
 	})},
 	{"locks while a request is held back", "nobody waits for a create that is held back", locksWhileHeld},
-	{"decides when it has the headers", "a staged create is decided on when it is let go", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+	{"decides when it has the headers", "a staged create is decided on when it is released", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
 		meet()
 		create()
 		return targets.Reply{Outcome: targets.OK}
