@@ -219,6 +219,9 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
 	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
 	line("contenders", "%d", p.Contenders)
+	if p.Release == targets.LastByte {
+		line("release", "at the last byte: all of a request is sent before but that")
+	}
 	total := cost.Total()
 	if p.Rounds == 0 {
 		line("rounds", "as many as fit in %s", p.Duration)

@@ -88,7 +88,7 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	fs.IntVarP(&f.rounds, "rounds", "r", 20, "independent rounds that count, each on a fresh key; the run goes on until so many do")
 	fs.IntVar(&f.maxRounds, "max-rounds", 0, "rounds raced at most (default: 10 times --rounds; --rounds where the target documents a quota)")
 	fs.DurationVar(&f.duration, "duration", 0, "run rounds until the time is up, instead of --rounds")
-	fs.StringVar(&f.release, "release", "auto", "how contenders are released: gate, or auto (the tightest that the target can do)")
+	fs.StringVar(&f.release, "release", "auto", "how contenders are released: gate, last-byte (all of a request is sent before but its last byte), or auto (the gate; last-byte for HTTP over TLS)")
 	fs.DurationVar(&f.stagger, "stagger", 0, "delay between one contender's release and the next")
 	fs.DurationVar(&f.sweep.Most, "offset-sweep", 0, "map the race window: of two contenders (-n 2) the second is released from so long before the first to so long after it, "+
 		"for --rounds at each offset; never held: the exit status is 1 or 3")
@@ -243,7 +243,9 @@ func (f *contestFlags) check(fs *pflag.FlagSet) error {
 	wrong.refuse(f.stagger < 0, "--stagger %s: must not be negative", f.stagger)
 	wrong.refuse(f.late < leastLate, "--late %s: at least %s is needed, or a write that is applied late would not be seen", f.late, leastLate)
 	wrong.refuse(f.settle < 0, "--settle %s: must not be negative", f.settle)
-	wrong.refuse(f.release != "auto" && f.release != "gate", "--release %q: there are auto, gate", f.release)
+	wrong.refuse(!slices.Contains(releases, f.release), "--release %q: there are %s", f.release, strings.Join(releases, ", "))
+	wrong.refuse(f.release == string(targets.LastByte) && f.stagger > 0, "--stagger %s: goes with the gate; by --release last-byte all are released at once", f.stagger)
+	wrong.refuse(f.release == string(targets.LastByte) && f.sweep.Most > 0, "--offset-sweep %s: goes with the gate; by --release last-byte all are released at once", f.sweep.Most)
 	wrong.refuse(f.controlRounds < 1, "--control-rounds %d: at least 1 is needed; --skip-controls does without", f.controlRounds)
 	wrong.refuse(f.minContended < 1, "--min-contended %d: at least 1 is needed", f.minContended)
 	wrong.refuse(fs.Changed("min-rivals") && f.thresholds.Rivals < 1, "--min-rivals %d: at least 1 is needed: a winner that met nobody is no contest", f.thresholds.Rivals)
@@ -380,6 +382,10 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 		p.Settle = f.timeout
 	}
 	p.Limits, p.Seed = f.limits(d), f.seedOf()
+	var err error
+	if p.Release, err = f.releaseOn(d, p.Race); err != nil {
+		return p, err
+	}
 	each := p.Race.Requests()
 	if p.Twin != nil && !p.SkipControls {
 		each = max(each, p.Twin.Requests())
@@ -393,6 +399,31 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 	return p, nil
 }
 
+// releases are what --release takes.
+var releases = []string{"auto", string(targets.Gate), string(targets.LastByte)}
+
+// releaseOn gives how contenders of a race are released at a target that describes itself
+// so.
+func (f *contestFlags) releaseOn(d targets.Description, race runner.Contest) (targets.Release, error) {
+	_, immediate := race.(runner.Immediate)
+	asked, able := targets.Release(f.release), slices.Contains(d.Releases, targets.LastByte)
+	switch {
+	case asked == targets.LastByte && !able:
+		var can []string
+		for _, driver := range targets.Drivers() {
+			if slices.Contains(driver.Releases, targets.LastByte) {
+				can = append(can, driver.Schemes...)
+			}
+		}
+		return "", fmt.Errorf("--release last-byte: on this target no request can be held back at its last byte; leave it out: targets that can are %s", strings.Join(can, ", "))
+	case asked == targets.LastByte && !immediate:
+		return "", errors.New("--release last-byte: the contenders of this scenario read first, and a read is not held back; leave it out")
+	case asked == targets.LastByte, f.release == "auto" && able && immediate && f.stagger == 0 && f.sweep.Most == 0 && d.Releases[0] == targets.LastByte:
+		return targets.LastByte, nil
+	}
+	return targets.Gate, nil
+}
+
 // front is the head of the result of a race.
 func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.Front {
 	controlRounds := p.ControlRounds
@@ -401,7 +432,7 @@ func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Desc
 	}
 	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
 	front.Params.Contenders, front.Params.Rounds, front.Params.MaxRounds, front.Params.Duration = p.Contenders, p.Rounds, p.MaxRounds, p.Duration
-	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, "gate"
+	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, string(p.Release)
 	front.Params.Sweep = p.Sweep
 	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
 	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds

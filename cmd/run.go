@@ -113,7 +113,7 @@ func suiteScenarios() []suite.Scenario {
 			case "expect-verdict":
 				p.Values = []string{string(scenarios.Held), string(scenarios.Violated)}
 			case "release":
-				p.Values = []string{"auto", "gate"}
+				p.Values = releases
 			case "rounds":
 				p.Excludes = []string{"duration"}
 			case "duration":

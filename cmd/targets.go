@@ -78,6 +78,9 @@ func describeDriver(b *strings.Builder, d targets.Driver, whole bool) {
 	if len(passed) > 0 {
 		fmt.Fprintf(b, "  passed on to the driver: %s\n", strings.Join(passed, ", "))
 	}
+	if len(d.Releases) > 0 {
+		fmt.Fprintf(b, "  release  gate; also last-byte, which is the default over TLS\n")
+	}
 	if !whole {
 		return
 	}

@@ -386,7 +386,7 @@ func (r Result) contestBlock() block {
 	if c.Closest != nil {
 		closest = short(*c.Closest).String()
 	}
-	sentBy := map[string]string{"kernel-write": "at the kernel's write", "call": "at the call"}[c.Skew.Method]
+	sentBy := map[string]string{"kernel-write": "at the kernel's write", "call": "at the call", "last-byte": "the last byte, at the kernel's write"}[c.Skew.Method]
 	if r.Target.Relayed {
 		sentBy = "next to the store, ± " + short(r.Target.Uncertainty).String()
 	}

@@ -228,8 +228,12 @@ func NewMaker(front Front) (*Maker, error) {
 	}
 	raced, twin := Raced(scenario, front.Params.Unguarded)
 	m.raced = raced
+	sentBy := front.Target.SentBy
+	if front.Params.Release == string(targets.LastByte) {
+		sentBy = front.Params.Release
+	}
 	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
-		ControlRounds: front.Params.ControlRounds, OneCopy: front.Target.OneCopy, Contenders: front.Params.Contenders, SentBy: front.Target.SentBy, Relayed: front.Target.Relayed,
+		ControlRounds: front.Params.ControlRounds, OneCopy: front.Target.OneCopy, Contenders: front.Params.Contenders, SentBy: sentBy, Relayed: front.Target.Relayed,
 		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Sweep: front.Params.Sweep, Thresholds: front.Params.Thresholds})
 	return m, nil
 }

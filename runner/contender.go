@@ -16,14 +16,15 @@ type Contender struct {
 	Number int
 	Round  *Round // its key and seeds; not its exchanges
 
-	run     *Runner
-	session targets.Session
-	starts  chan start
-	gates   *barriers
-	instant time.Time // before which nothing is to reach the store; zero: now
-	over    context.Context
-	ops     []Exchange
-	writes  int
+	run      *Runner
+	session  targets.Session
+	starts   chan start
+	start    start
+	standing bool      // at the gate, or on its way there
+	meet     func()    // pass
+	instant  time.Time // before which nothing is to reach the store; zero: now
+	ops      []Exchange
+	writes   int
 }
 
 // start is what a contender needs to know of a round.
@@ -40,16 +41,27 @@ type start struct {
 // whole run: a fresh one would grow its stack in the middle of the race.
 func (c *Contender) contend() {
 	for s := range c.starts {
-		c.Round, c.gates, c.ops, c.writes, c.over = s.round, s.gates, c.ops[:0], 0, s.over
-		c.run.ready <- struct{}{}
-		<-s.gate
-		c.instant = *s.instant
-		c.hold(time.Duration(c.Number)*c.run.plan.Stagger, time.Sleep)
-		c.hold(s.round.delay(c.Number), waitExactly)
+		c.start, c.Round, c.ops, c.writes, c.standing = s, s.round, c.ops[:0], 0, true
 		s.contest.Contend(c)
-		c.gates.leave()
+		c.pass()
+		s.gates.leave()
 		c.run.done <- struct{}{}
 	}
+}
+
+// pass waits at the gate of the round, where that has not been passed yet. The
+// contender comes there with its first op, so that it can make it ready before; with
+// whatever depends on the time; or in the end.
+func (c *Contender) pass() {
+	if !c.standing {
+		return
+	}
+	c.standing = false
+	c.run.ready <- struct{}{}
+	<-c.start.gate
+	c.instant = *c.start.instant
+	c.hold(time.Duration(c.Number)*c.run.plan.Stagger, time.Sleep)
+	c.hold(c.Round.delay(c.Number), waitExactly)
 }
 
 // hold releases the contender so long after the others.
@@ -85,17 +97,21 @@ func (c *Contender) Record() targets.Record {
 // Sleep waits; it gives false, at once, where the run is interrupted: the
 // contender is then to leave the round.
 func (c *Contender) Sleep(d time.Duration) bool {
-	return wait(c.over, d)
+	c.pass()
+	return wait(c.start.over, d)
 }
 
 // Contenders is how many there are.
 func (c *Contender) Contenders() int { return len(c.run.contenders) }
 
 // Elapsed is the time since the start of the run, on the clock of the exchanges.
-func (c *Contender) Elapsed() time.Duration { return time.Since(c.run.start) }
+func (c *Contender) Elapsed() time.Duration {
+	c.pass()
+	return time.Since(c.run.start)
+}
 
 // Over tells whether the run is interrupted.
-func (c *Contender) Over() bool { return c.over.Err() != nil }
+func (c *Contender) Over() bool { return c.start.over.Err() != nil }
 
 // Random is the contender's own source of chance in this round.
 func (c *Contender) Random() *rand.Rand {
@@ -105,16 +121,26 @@ func (c *Contender) Random() *rand.Rand {
 // Do sends one op under the run's timeout and writes it down. The reply stays
 // valid until the contender's next one.
 func (c *Contender) Do(op targets.Op) *targets.Reply {
-	op.NotBefore = c.instant
 	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
 	e := &c.ops[len(c.ops)-1]
+	stager, stages := c.session.(targets.Stager)
+	if stages && c.standing && op.Kind == targets.Write && c.run.lead == 0 {
+		c.run.stage(stager, e, c.run.plan.Release, c.meet)
+		c.pass()
+		return &e.Reply
+	}
+	c.pass()
+	e.Op.NotBefore = c.instant
 	c.run.exchange(c.session, e)
 	return &e.Reply
 }
 
 // Barrier holds the contender until all that are still in the round have come
 // to the barrier of this name.
-func (c *Contender) Barrier(name string) { c.instant = c.gates.wait(name) }
+func (c *Contender) Barrier(name string) {
+	c.pass()
+	c.instant = c.start.gates.wait(name)
+}
 
 // Token names a write: its key (which names the run and the round), the
 // contender and its attempt, from 1.

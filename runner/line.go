@@ -130,6 +130,53 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 	e.Reply = session.Do(ctx, e.Op)
 	e.Return = time.Since(l.start)
 	cancel()
+	l.tell(e)
+}
+
+// stage is exchange with a halt before the op is released, which is what meet is. The
+// time that the request may take begins there once more.
+func (l *line) stage(session targets.Stager, e *Exchange, how targets.Release, meet func()) {
+	ctx := newStageContext(l.requests, l.timeout)
+	defer ctx.cancel(nil)
+	e.Call = time.Since(l.start)
+	e.Reply = session.Stage(ctx, e.Op, how, func() {
+		ctx.timer.Stop()
+		meet()
+		ctx.timer.Reset(l.timeout)
+		if how != targets.LastByte {
+			e.Call = time.Since(l.start)
+		}
+	})
+	e.Return = time.Since(l.start)
+	ctx.timer.Stop()
+	l.tell(e)
+}
+
+// stageContext is one whose time can be stopped, and begun anew.
+type stageContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func newStageContext(parent context.Context, timeout time.Duration) *stageContext {
+	c := &stageContext{}
+	c.Context, c.cancel = context.WithCancelCause(parent)
+	c.timer = time.AfterFunc(timeout, func() { c.cancel(context.DeadlineExceeded) })
+	return c
+}
+
+// Err tells that the time was up, as that of any context with a deadline does.
+func (c *stageContext) Err() error {
+	err := c.Context.Err()
+	if err != nil && context.Cause(c.Context) == context.DeadlineExceeded {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// tell fills in what the reply tells of its times.
+func (l *line) tell(e *Exchange) {
 	limit(&e.Reply)
 	e.Began, e.Sent, e.Guard = l.within(e, e.Reply.Began), l.within(e, e.Reply.Sent), 0
 	switch r := &e.Reply; {

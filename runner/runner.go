@@ -47,6 +47,10 @@ type Timed interface {
 	Begin(now time.Time) time.Time
 }
 
+// Immediate contests have every contender begin with a write, which can be made ready
+// before it is released.
+type Immediate interface{ WritesFirst() }
+
 // Stamping contests write on condition of the time that a record bears.
 type Stamping interface {
 	// Stamps gives the precision of the times; 0: they do not.
@@ -73,14 +77,15 @@ type Plan struct {
 	Run        string // unique; part of every key and token
 	Prefix     string // what every key begins with
 	Contenders int
-	Rounds     int           // that are to count; 0: until Duration is up
-	MaxRounds  int           // raced at most, where fewer count; 0: no more than Rounds
-	Duration   time.Duration // 0: until Rounds count
-	Timeout    time.Duration // of one request
-	Settle     time.Duration // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
-	Late       time.Duration // at least so long after the last answer on a key it is read once more
-	Stagger    time.Duration // between one contender's release and the next
-	Sweep      Sweep         // of the release of the second of two contenders, in the race
+	Rounds     int             // that are to count; 0: until Duration is up
+	MaxRounds  int             // raced at most, where fewer count; 0: no more than Rounds
+	Duration   time.Duration   // 0: until Rounds count
+	Timeout    time.Duration   // of one request
+	Settle     time.Duration   // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
+	Late       time.Duration   // at least so long after the last answer on a key it is read once more
+	Stagger    time.Duration   // between one contender's release and the next
+	Sweep      Sweep           // of the release of the second of two contenders, in the race
+	Release    targets.Release // "": the gate
 	Limits     []targets.Limit
 	Seed       uint64 // of the order of release and the bodies
 	ValueSize  int    // bytes of body in each write
@@ -234,6 +239,7 @@ func (r *Runner) open(ctx context.Context) error {
 	group.SetLimit(openAtOnce)
 	for i := range r.contenders {
 		r.contenders[i] = Contender{Number: i, run: r, starts: make(chan start, 1)}
+		r.contenders[i].meet = r.contenders[i].pass
 		r.order = append(r.order, i)
 		group.Go(func() (err error) {
 			r.contenders[i].session, err = r.session(ctx, i)

@@ -657,3 +657,122 @@ func TestRecorderKeepsItsFirstError(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// halting is a scripted store whose sessions make a create ready for a while before it
+// is released.
+type halting struct {
+	*scripted
+	ready func(contender int) time.Duration // how long that takes; negative: it fails
+	took  time.Duration                     // what an answer takes from then on
+}
+
+func (h halting) Open(ctx context.Context, n int) (targets.Session, error) {
+	s, err := h.scripted.Open(ctx, n)
+	return haltingSession{s, h, n}, err
+}
+
+type haltingSession struct {
+	targets.Session
+	store     halting
+	contender int
+}
+
+func (s haltingSession) Stage(ctx context.Context, op targets.Op, _ targets.Release, meet func()) targets.Reply {
+	d := s.store.ready(s.contender)
+	if d < 0 {
+		return targets.Reply{Outcome: targets.NotSent, Code: "connection"}
+	}
+	began := time.Now()
+	time.Sleep(d)
+	meet()
+	select {
+	case <-ctx.Done():
+		return targets.Reply{Outcome: targets.Unknown, Code: ctx.Err().Error(), Attempts: 1}
+	case <-time.After(s.store.took):
+	}
+	r := s.Session.Do(ctx, op)
+	r.Began = began
+	return r
+}
+
+// Contenders make their creates ready before the gate, and are released when the last
+// is: by the gate the call comes after it, by the last byte before anything is sent.
+// The time that a request may take begins at the gate.
+func TestOpsAreMadeReadyBeforeTheGate(t *testing.T) {
+	const took, longest = 8 * time.Second, 9 * time.Second
+	for _, how := range []targets.Release{"", targets.Gate, targets.LastByte} {
+		synctest.Test(t, func(t *testing.T) {
+			store := halting{&scripted{do: always(targets.OK)}, func(n int) time.Duration { return time.Duration(n) * longest / 3 }, took}
+			p := plan(4, 1)
+			p.Release, p.Timeout = how, 10*time.Second
+			h := &history{}
+			start(t, store, p).Run(t.Context(), h, nil)
+			for _, x := range h.rounds[0].Ops {
+				call := map[bool]time.Duration{true: 0, false: longest}[how == targets.LastByte]
+				if x.Reply.Outcome == targets.Unknown || x.Call != call || x.Began != call || x.Return != longest+took {
+					t.Errorf("by %q, contender %d: call %s, began %s, return %s, %+v", how, x.Contender, x.Call, x.Began, x.Return, x.Reply)
+				}
+			}
+		})
+	}
+}
+
+// A request that is not answered in time is told to be so, and one that cannot be made
+// ready holds nobody up.
+func TestStagedOpsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := halting{&scripted{do: always(targets.OK)}, func(n int) time.Duration { return time.Duration(n-1) * time.Second }, time.Minute}
+		p := plan(3, 1)
+		h := &history{}
+		start(t, store, p).Run(t.Context(), h, nil)
+		ops := h.rounds[0].Ops
+		if r := ops[0]; r.Reply.Outcome != targets.NotSent || r.Return != 0 {
+			t.Errorf("failed before the gate: %+v, returned at %s", r.Reply, r.Return)
+		}
+		for _, x := range ops[1:] {
+			if x.Reply.Outcome != targets.Unknown || x.Reply.Code != context.DeadlineExceeded.Error() || x.Return != time.Second+p.Timeout {
+				t.Errorf("not answered in time: %+v, returned at %s", x.Reply, x.Return)
+			}
+		}
+	})
+}
+
+// What needs the time, or waits, goes through the gate first.
+func TestAContenderThatAsksForTheTimeHasPassedTheGate(t *testing.T) {
+	for name, first := range map[string]func(*runner.Contender){
+		"elapsed": func(c *runner.Contender) { c.Elapsed() },
+		"sleep":   func(c *runner.Contender) { c.Sleep(0) },
+		"barrier": func(c *runner.Contender) { c.Barrier("b") },
+		"read":    func(c *runner.Contender) { c.Read() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := halting{&scripted{do: always(targets.OK)}, func(int) time.Duration { t.Errorf("%s: an op is made ready after the gate", name); return 0 }, 0}
+			p := plan(2, 1)
+			p.Race = beginsWith{first: first}
+			start(t, store, p).Run(t.Context(), &history{}, nil)
+		})
+	}
+	// Who does nothing at all keeps nobody waiting.
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(2, 1)
+		p.Race = beginsWith{idle: true}
+		if summary := start(t, &scripted{do: always(targets.OK)}, p).Run(t.Context(), &history{}, nil); summary.Rounds != 1 {
+			t.Errorf("%+v", summary)
+		}
+	})
+}
+
+// beginsWith does something before it writes.
+type beginsWith struct {
+	scenarios.FailIfExists
+	first func(*runner.Contender)
+	idle  bool
+}
+
+func (b beginsWith) Contend(c *runner.Contender) {
+	if b.idle {
+		return
+	}
+	b.first(c)
+	c.Write(1, targets.Condition{})
+}

@@ -33,6 +33,8 @@ type Evidence struct {
 	// Troubled counts the contenders that were throttled, invalid, not sent or
 	// unknown; Unknown and Throttled are those of them.
 	Troubled, Unknown, Throttled int
+	// Early: a request was answered before its last byte had been sent.
+	Early bool
 	// cause is the first trouble, as the target told it; timedOut tells whether every
 	// unknown one is a request that was not answered in time.
 	cause    string
@@ -93,6 +95,7 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 	reached := runner.Own // the contender that was last found at the guard
 	for i := range r.Ops {
 		x := &r.Ops[i]
+		e.Early = e.Early || x.Reply.Early
 		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
 			e.Contenders++
 			e.note(&x.Reply)

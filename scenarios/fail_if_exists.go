@@ -32,6 +32,9 @@ func (FailIfExists) Seeds(string) []targets.Op { return nil }
 // Requests is the create.
 func (FailIfExists) Requests() int { return 1 }
 
+// WritesFirst tells that it does.
+func (FailIfExists) WritesFirst() {}
+
 // Contend creates the key.
 func (FailIfExists) Contend(c *runner.Contender) {
 	c.Write(1, targets.Condition{Guard: targets.IfAbsent})

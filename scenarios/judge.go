@@ -477,6 +477,8 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 		return reason{"could not be seeded: " + firstNonEmpty(f.refusal, "no reply"), ""}
 	case r.Void:
 		return reason{"had a foreign writer on its key", "stop it, or choose another --key-prefix"}
+	case e.Early:
+		return reason{"had a request that was answered before its last byte was sent: the server does not wait", "use --release gate"}
 	case final && !f.readOnce:
 		return reason{"could not be read once more at the end", ""}
 	case r.Unread:

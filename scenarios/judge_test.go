@@ -221,6 +221,20 @@ func TestUnsettledUnknownIsUncertain(t *testing.T) {
 	}
 }
 
+// A request that was answered before its last byte was sent makes its round uncertain,
+// also where the read-back tells what became of it.
+func TestEarlyAnswerIsUncertain(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
+		r := roundOf(1, 1, append([]op{lose, {targets.Unknown, ms, 9 * ms, 1}}, slices.Repeat([]op{lose}, 10)...)...)
+		r.Ops[1].Reply.Early = early
+		got := agree(judgeOf(r), r).Conclude("").Contention
+		if text := fmt.Sprint(got.Uncertain); (got.UncertainRounds == 1) != early || early && !strings.Contains(text, "the server does not wait") {
+			t.Errorf("early %v: %d uncertain rounds: %s", early, got.UncertainRounds, text)
+		}
+	}
+}
+
 // contradictory rules illegal rounds legal.
 type contradictory struct{ FailIfExists }
 

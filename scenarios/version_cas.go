@@ -39,6 +39,9 @@ func seedAtZero(key string) []targets.Op {
 // Requests is the write.
 func (VersionCAS) Requests() int { return 1 }
 
+// WritesFirst tells that it does.
+func (VersionCAS) WritesFirst() {}
+
 // Contend writes version 1 on condition of version 0.
 func (VersionCAS) Contend(c *runner.Contender) {
 	seed := &c.Round.Seeds[0].Reply

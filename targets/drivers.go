@@ -19,9 +19,11 @@ type Driver struct {
 	Example    string
 	Summary    string
 	Parameters []Parameter
-	Accepted   []Accepted // what a request must be answered with
-	Answers    []Answer   // how replies are sorted into outcomes
-	open       func(*url.URL) (Target, error)
+	// Releases are all that a target of this kind may have in Description.Releases.
+	Releases []Release
+	Accepted []Accepted // what a request must be answered with
+	Answers  []Answer   // how replies are sorted into outcomes
+	open     func(*url.URL) (Target, error)
 }
 
 // Parameter is one key of a URL's query.

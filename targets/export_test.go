@@ -2,9 +2,13 @@ package targets
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"strings"
 )
+
+// TrustHTTP has HTTP targets trust the certificates.
+func TrustHTTP(roots *x509.CertPool) { httpTLS.RootCAs = roots }
 
 // ReplaceInStatement plants other text in a statement of a PostgreSQL session.
 func ReplaceInStatement(ctx context.Context, session Session, statement, text, other string) error {

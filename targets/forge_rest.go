@@ -26,7 +26,11 @@ func forgeRESTDriver() Driver {
 				{Name: "entity", Meaning: "set of an entity with keyPolicy FAIL_IF_EXISTS", Losers: []string{"KEY_CONFLICT"}},
 				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}}}},
 			casParameter(),
+			{Name: "http", Default: "1", Meaning: "the protocol", Values: []Value{
+				{Name: "1", Meaning: "HTTP/1.1, a connection for each contender"},
+				{Name: "2", Meaning: fmt.Sprintf("HTTP/2, a connection for every %d: by --release last-byte all their last bytes are one packet", mostStreams)}}},
 		},
+		Releases: []Release{LastByte, Gate},
 		Accepted: forgeAccepted,
 		Answers:  append(append([]Answer{}, forgeAnswers...), restAnswers...),
 		open:     openForgeREST,
@@ -54,7 +58,9 @@ type forgeREST struct {
 	base      *url.URL
 	token     string
 	create    string
+	http2     bool
 	simulated bool // known after Prepare
+	shared    sharedHTTP2
 }
 
 func openForgeREST(u *url.URL) (Target, error) {
@@ -68,13 +74,37 @@ func openForgeREST(u *url.URL) (Target, error) {
 	if base.Path = strings.TrimSuffix(base.Path, "/"); base.Path == "" {
 		base.Path = forgeRESTPath
 	}
-	return &forgeREST{url: u, base: base, token: token, create: forgeRESTDriver().param(u, "create")}, nil
+	d := forgeRESTDriver()
+	if d.param(u, "http") == "2" && base.Scheme != "https" {
+		return nil, usagef("target %q: http=2 goes over TLS only; leave it out here", Redact(u.String()))
+	}
+	return &forgeREST{url: u, base: base, token: token, create: d.param(u, "create"), http2: d.param(u, "http") == "2", shared: sharedHTTP2{base: base}}, nil
+}
+
+// dial connects a session; contender is as in Open.
+func (f *forgeREST) dial(ctx context.Context, contender int) (line httpLine, err error) {
+	switch {
+	case f.http2 && contender >= 0:
+		line, err = f.shared.dial(ctx, contender)
+	case f.http2:
+		line, err = dialHTTP2(ctx, f.base)
+	default:
+		line, err = dialHTTP(ctx, f.base)
+	}
+	if err != nil {
+		return nil, unreachable(Redact(f.url.String()), "host and port", err)
+	}
+	return line, nil
 }
 
 func (f *forgeREST) Describe() Description {
 	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits,
+		Releases:  []Release{Gate, LastByte},
 		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Lists: len(bothHomes), Simulated: f.simulated}
+	if f.base.Scheme == "https" {
+		d.Releases = []Release{LastByte, Gate}
+	}
 	if f.simulated {
 		d.Notes = append(d.Notes, "simulated: the emulator answers, not the live platform")
 	}
@@ -86,15 +116,18 @@ func (f *forgeREST) Prepare(ctx context.Context, needs Needs) error {
 	if err := needs.compares(Redact(f.url.String()), forgeFinest); err != nil {
 		return err
 	}
-	conn, err := dialHTTP(ctx, f.base)
+	conn, err := f.dial(ctx, -1)
 	if err != nil {
-		return unreachable(Redact(f.url.String()), "host and port", err)
+		return err
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
 	defer s.Close()
 	a, err := s.post(ctx, "/get", map[string]string{"key": "contend-prepare"})
 	if err != nil {
 		return unreachable(Redact(f.url.String()), "host and port", err)
+	}
+	if of, ok := conn.(*http2Conn); ok {
+		f.shared.learn(of)
 	}
 	f.simulated = isSimulated(a)
 	r := s.reply("get", a, isItem)
@@ -121,10 +154,10 @@ func (f *forgeREST) explain(r Reply) error {
 	}
 }
 
-func (f *forgeREST) Open(ctx context.Context, _ int) (Session, error) {
-	conn, err := dialHTTP(ctx, f.base)
+func (f *forgeREST) Open(ctx context.Context, contender int) (Session, error) {
+	conn, err := f.dial(ctx, contender)
 	if err != nil {
-		return nil, unreachable(Redact(f.url.String()), "host and port", err)
+		return nil, err
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
 	if r := s.Do(ctx, Op{Kind: Read, Key: "contend-warm-up"}); r.Outcome != Missing && r.Outcome != OK {
@@ -138,9 +171,9 @@ func (f *forgeREST) Close() error { return nil }
 
 // List asks for the keys of both homes.
 func (f *forgeREST) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
-	conn, err := dialHTTP(ctx, f.base)
+	conn, err := f.dial(ctx, -1)
 	if err != nil {
-		return nil, 0, unreachable(Redact(f.url.String()), "host and port", err)
+		return nil, 0, err
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
 	defer s.Close()
@@ -149,7 +182,7 @@ func (f *forgeREST) List(ctx context.Context, prefix string) (deletes []Op, requ
 
 type forgeRESTSession struct {
 	target *forgeREST
-	conn   *httpConn
+	conn   httpLine
 }
 
 func (s *forgeRESTSession) Close() error { return s.conn.close() }
@@ -169,6 +202,24 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	if op.Kind == Raw {
 		return s.raw(ctx, op)
 	}
+	return s.send(op, func(path string, body []byte) (httpAnswer, error) {
+		return s.conn.post(ctx, path, s.target.token, body)
+	})
+}
+
+// Stage holds a Write back at the last byte of its body.
+func (s *forgeRESTSession) Stage(ctx context.Context, op Op, how Release, meet func()) Reply {
+	if how != LastByte || op.Kind != Write {
+		meet()
+		return s.Do(ctx, op)
+	}
+	return s.send(op, func(path string, body []byte) (httpAnswer, error) {
+		return s.conn.stage(ctx, path, s.target.token, body, meet)
+	})
+}
+
+// send translates an op, and sorts what it is answered with when it was posted.
+func (s *forgeRESTSession) send(op Op, post func(path string, body []byte) (httpAnswer, error)) Reply {
 	if s.target.create != "kvs" {
 		op.Home = IfVersion
 	}
@@ -176,7 +227,11 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 	if refused != nil {
 		return *refused
 	}
-	a, err := s.post(ctx, path, body)
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return Reply{Outcome: Invalid, Code: "encoding", Message: err.Error()}
+	}
+	a, err := post(path, encoded)
 	if err != nil {
 		return lost(err, a.sent)
 	}
@@ -193,8 +248,11 @@ func (s *forgeRESTSession) Do(ctx context.Context, op Op) Reply {
 		r = readReply(item, op.Home == IfVersion)
 		r.Attempts, r.Began, r.Sent = 1, a.began, a.sent
 	}
-	if op.Kind == Delete && r.Outcome == Missing {
+	switch {
+	case op.Kind == Delete && r.Outcome == Missing:
 		r.Outcome = OK
+	case a.early:
+		r.Outcome, r.Early = Unknown, true
 	}
 	return r
 }

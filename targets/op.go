@@ -194,6 +194,9 @@ type Reply struct {
 	// read, which is in Record (Missing is told by an empty one): the store's guard
 	// was not asked.
 	ByRead bool `json:"by_read,omitempty"`
+	// Early: the answer came before the last byte of the request had been sent, so that
+	// nobody knows what was raced.
+	Early bool `json:"early,omitempty"`
 	// RetryAfter is how long a throttled client was asked to wait.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Trace      string        `json:"trace,omitempty"` // the vendor's request id, for the bug report

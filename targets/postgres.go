@@ -442,6 +442,11 @@ func (s *postgresSession) Do(ctx context.Context, op Op) Reply {
 	return r
 }
 
+// Stage has the driver encode the first statement of the op before meet.
+func (s *postgresSession) Stage(ctx context.Context, op Op, _ Release, meet func()) Reply {
+	return s.clock.stage(ctx, meet, func() Reply { return s.Do(ctx, op) })
+}
+
 func (s *postgresSession) do(ctx context.Context, op Op) Reply {
 	switch op.Kind {
 	case Read:

@@ -388,6 +388,11 @@ func (s *redisSession) Do(ctx context.Context, op Op) Reply {
 	return r
 }
 
+// Stage has the client encode the first command of the op before meet.
+func (s *redisSession) Stage(ctx context.Context, op Op, _ Release, meet func()) Reply {
+	return s.clock.stage(ctx, meet, func() Reply { return s.Do(ctx, op) })
+}
+
 func (s *redisSession) do(ctx context.Context, op Op) Reply {
 	switch op.Kind {
 	case Read:

@@ -17,6 +17,23 @@ type sentClock struct {
 	begun                atomic.Bool // something was written, whole or not
 	several              atomic.Bool // the guarded request is another than the first
 	guard                atomic.Bool // and it is on its way
+	halt                 atomic.Pointer[func() error]
+}
+
+// stage is do with a halt: what it sends waits, encoded and with its deadlines set, in
+// its first Write until meet has returned. do must write on the goroutine of the caller.
+func (c *sentClock) stage(ctx context.Context, meet func(), do func() Reply) Reply {
+	halt := func() error {
+		// A connection that is closed at the end of ctx may have a last word.
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		meet()
+		return nil
+	}
+	c.halt.Store(&halt)
+	defer c.halt.Store(nil)
+	return do()
 }
 
 // begin forgets the request before.
@@ -37,6 +54,13 @@ func (c *sentClock) beginSeveral() { c.several.Store(true) }
 func (c *sentClock) guardNext() {
 	c.answered.Store(false)
 	c.guard.Store(true)
+}
+
+// lastByteNext tells that what is written next is the last byte of the request: it was
+// not sent before, whatever was.
+func (c *sentClock) lastByteNext() {
+	c.sent.Store(nil)
+	c.answered.Store(false)
 }
 
 // at is the zero time while no complete Write was made.
@@ -71,6 +95,12 @@ type clockedConn struct {
 
 func (c *clockedConn) Write(b []byte) (int, error) {
 	if !c.clock.begun.Swap(true) {
+		if halt := c.clock.halt.Swap(nil); halt != nil {
+			if err := (*halt)(); err != nil {
+				c.clock.begun.Store(false)
+				return 0, err
+			}
+		}
 		before := time.Now()
 		c.clock.began.Store(&before)
 	}

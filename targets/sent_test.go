@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"context"
 	"io"
 	"net"
 	"testing"
@@ -64,5 +65,50 @@ func TestSentClock(t *testing.T) {
 	clock.begin()
 	if _, err := conn.Write([]byte("x")); err == nil || !clock.at().IsZero() {
 		t.Error("a write that failed counts as sent")
+	}
+}
+
+// What is sent by Stage waits for the moment; where its context ends before, nothing is
+// sent at all.
+func TestSentClockHalts(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	clock := &sentClock{}
+	conn := &clockedConn{near, clock}
+	met, released := 0, time.Time{}
+	send := func() (r Reply) {
+		clock.begin()
+		for range 2 {
+			if _, err := conn.Write([]byte("x")); err != nil {
+				return lost(err, clock.at())
+			}
+		}
+		clock.stamp(&r)
+		return r
+	}
+	meet := func() {
+		if met++; clock.begun.Load() && !timeAt(&clock.began).IsZero() {
+			t.Error("it began before it was released")
+		}
+		released = time.Now()
+	}
+	if r := clock.stage(t.Context(), meet, send); met != 1 || r.Began.Before(released) || r.Sent.Before(r.Began) {
+		t.Errorf("halted %d times, released at %v: %+v", met, released, r)
+	}
+	if send(); met != 1 {
+		t.Error("the next op was halted too")
+	}
+	if clock.stage(t.Context(), meet, func() Reply { return Reply{} }); met != 1 {
+		t.Error("an op was halted that sends nothing")
+	}
+	if send(); met != 1 {
+		t.Error("the op after one that sent nothing was halted")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := clock.stage(ended, meet, send); met != 1 || r.Outcome != NotSent || r.Code != "cancelled" || clock.begun.Load() {
+		t.Errorf("after its end: halted %d times, %+v", met, r)
 	}
 }

@@ -90,7 +90,10 @@ type Description struct {
 	// SentBy names how Reply.Sent is taken: "kernel-write", or "call" where the
 	// entry of Do stands in for it.
 	SentBy string
-	Notes  []string // what a reader of a report must know
+	// Releases are the ways in which contenders can be released, the one that suits the
+	// target best first; none: the gate.
+	Releases []Release
+	Notes    []string // what a reader of a report must know
 	// WarmUp is how many requests the opening of a session sends; Prepare then
 	// sends one too.
 	WarmUp int

@@ -81,6 +81,7 @@ func (s *suite) run(needs targets.Needs) {
 	s.visibility()
 	s.expiry()
 	s.races()
+	s.staging()
 	s.listing()
 	s.close()
 	s.endedContexts()

@@ -32,7 +32,8 @@ type memory struct {
 	late       time.Duration // how long it takes to notice that end
 	listed     func(prefix, key string) bool
 	deleteOf   func(key string) targets.Op
-	closedOnce bool // a second Close panics, of the target and of a session
+	stage      stage // nil: sessions hold nothing back
+	closedOnce bool  // a second Close panics, of the target and of a session
 	closes     int
 }
 
@@ -60,7 +61,11 @@ func (m *memory) Open(context.Context, int) (targets.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opened++
-	return &memorySession{memory: m, number: m.opened - 1, records: map[string]targets.Record{}}, nil
+	s := &memorySession{memory: m, number: m.opened - 1, records: map[string]targets.Record{}}
+	if m.stage != nil {
+		return stagingSession{s}, nil
+	}
+	return s, nil
 }
 
 func (m *memory) List(_ context.Context, prefix string) (deletes []targets.Op, requests int, err error) {
@@ -102,6 +107,89 @@ func (s *memorySession) Close() error {
 	s.closes++
 	s.memory.countClose(s.closes)
 	return nil
+}
+
+// A stage deals with a create that is held back.
+type stage func(s *memorySession, create func() targets.Reply, how targets.Release, meet func()) targets.Reply
+
+// stagingSession is one of a store that can hold requests back.
+type stagingSession struct{ *memorySession }
+
+func (s stagingSession) Stage(ctx context.Context, op targets.Op, how targets.Release, meet func()) targets.Reply {
+	began := time.Now()
+	r := s.memory.stage(s.memorySession, func() targets.Reply { return s.Do(ctx, op) }, how, meet)
+	if r.Sent.IsZero() {
+		r.Sent = time.Now()
+	}
+	if r.Began.IsZero() && how == targets.LastByte {
+		r.Began = began
+	}
+	return r
+}
+
+func staging(stage stage) func(*memory) {
+	return func(m *memory) {
+		m.describe = func(d *targets.Description) { d.Releases = []targets.Release{targets.Gate, targets.LastByte} }
+		m.stage = stage
+	}
+}
+
+// rightly does nothing before the op is released.
+func rightly(_ *memorySession, create func() targets.Reply, _ targets.Release, meet func()) targets.Reply {
+	meet()
+	return create()
+}
+
+// wrongly makes a store that deals so with one release.
+func wrongly(how targets.Release, wrong func(create func() targets.Reply, meet func()) targets.Reply) func(*memory) {
+	return staging(func(s *memorySession, create func() targets.Reply, asked targets.Release, meet func()) targets.Reply {
+		if asked != how {
+			return rightly(s, create, asked, meet)
+		}
+		return wrong(create, meet)
+	})
+}
+
+// locksWhileHeld makes a store in which the second session waits for a request of
+// another that has begun.
+func locksWhileHeld(m *memory) {
+	lock := make(chan struct{}, 1)
+	wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		lock <- struct{}{}
+		meet()
+		<-lock
+		return create()
+	})(m)
+	m.do = func(s *memorySession, op targets.Op) targets.Reply {
+		if s.number == 1 {
+			m.mu.Unlock()
+			lock <- struct{}{}
+			<-lock
+			m.mu.Lock()
+		}
+		return s.correct(op)
+	}
+}
+
+func TestSuitePassesOnAStoreThatHoldsRequestsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		staging(rightly)(store)
+		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+			t.Error(err)
+		}
+		store = newMemory()
+		staging(func(s *memorySession, create func() targets.Reply, how targets.Release, meet func()) targets.Reply {
+			if how == targets.LastByte {
+				t.Error("a last byte is held back that the target does not declare")
+			}
+			return rightly(s, create, how, meet)
+		})(store)
+		store.describe = nil
+		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func (s *memorySession) Do(ctx context.Context, op targets.Op) targets.Reply {
@@ -603,6 +691,54 @@ var wrong = []struct {
 			op.TTL /= 2
 			return s.correct(op)
 		}
+	}},
+	{"executes before the last byte", "a create that is held back has no effect", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		r := create()
+		meet()
+		return r
+	})},
+	{"executes at the gate what is only prepared", "a key whose create is held back can be created", wrongly(targets.Gate, func(create func() targets.Reply, meet func()) targets.Reply {
+		r := create()
+		meet()
+		return r
+	})},
+	{"answers before the last byte", "a staged op waits to be released", wrongly(targets.LastByte, func(create func() targets.Reply, _ func()) targets.Reply {
+		return create()
+	})},
+	{"answers before the last byte, and says so", "a store waits for the last byte of a request", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		meet()
+		r := create()
+		r.Early = true
+		return r
+	})},
+	{"locks while a request is held back", "nobody waits for a create that is held back", locksWhileHeld},
+	{"decides when it has the headers", "a staged create is decided on when it is released", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		meet()
+		create()
+		return targets.Reply{Outcome: targets.OK}
+	})},
+	{"sends before the gate", "before the gate nothing is sent", wrongly(targets.Gate, func(create func() targets.Reply, meet func()) targets.Reply {
+		began := time.Now()
+		meet()
+		r := create()
+		r.Began = began
+		return r
+	})},
+	{"says that it began at the last byte", "what is held back began with its first byte", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		meet()
+		r := create()
+		r.Began = time.Now()
+		return r
+	})},
+	{"counts as sent by its first byte", "what is held back counts as sent by its last byte", wrongly(targets.LastByte, func(create func() targets.Reply, meet func()) targets.Reply {
+		began := time.Now()
+		meet()
+		r := create()
+		r.Sent = began
+		return r
+	})},
+	{"promises to hold back and cannot", "who can hold requests back at their last byte stages them", func(m *memory) {
+		staging(nil)(m)
 	}},
 	{"never expires", "an expired key accepts a create", expiring(targettest.Blocked, targettest.Gone)},
 	{"shows what has expired", "an expired key is not read", expiring(targettest.Shown, targettest.Gone)},
