@@ -433,7 +433,7 @@ func (s *LostUpdate) Rule(f *Finding) Ruling {
 		return Ruling{}
 	}
 	a := s.account(f, k)
-	r := Ruling{StaleAge: a.staleAge, Undecided: a.undecided, Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: a.final == nil}
+	r := Ruling{StaleAge: a.staleAge, Undecided: a.undecided, Winners: a.acknowledged + a.applied, Settled: a.settled, Unsettled: a.unsettled, StaleRead: a.stale, Unread: k.back == nil}
 	if k.back != nil && k.back.foreign || k.late != nil && k.late.foreign {
 		return Ruling{Void: true, Winners: r.Winners}
 	}

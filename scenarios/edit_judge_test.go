@@ -160,7 +160,7 @@ func TestRuleOfEdits(t *testing.T) {
 		{"it seems to be gone, and no edit is known to have been made", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", "", Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
 		{"the same without a late read", "version", []madeUpEdit{ok("0.1", "").as(targets.Unknown), no("1.1", "").as(targets.Unknown)}, "missing", noLate, Inconclusive, "", "stale", "", [4]int{0, 0, 0, 0}},
 		{"it was not read", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", noLate, Inconclusive, "", "could not be read once more at the end", "", [4]int{0, 0, 0, 0}},
-		{"it was read late only", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Held, "", "", "", [4]int{1, 0, 0, 0}},
+		{"it was read late only", "version", []madeUpEdit{ok("0.1", ""), no("1.1", ""), no("2.1", "")}, "unknown", "0.1", Inconclusive, "", "could not be read back", "", [4]int{1, 0, 0, 0}},
 		{"nobody wins", "version", []madeUpEdit{no("0.1", ""), no("1.1", "")}, "", as, Violated, "no-winner", "", "contender 0", [4]int{0, 0, 0, 0}},
 		{"one is refused again, though nobody wrote in between", "version", []madeUpEdit{ok("0.1", ""), no("1.1", "").at(10, 22), no("1.2", "0.1").at(30, 40)}, "0.1", as, Violated, "no-winner", "", "contender 1, contender 0", [4]int{1, 0, 0, 0}},
 		{"one is accepted before what it goes back to was sent", "version", []madeUpEdit{ok("0.1", "").at(30, 40), ok("1.1", "0.1"), no("2.1", "").at(30, 45)}, "0.1 1.1", as, Violated, "read-before-write", "", "contender 1, contender 0", [4]int{2, 0, 0, 0}},

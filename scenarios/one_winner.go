@@ -200,7 +200,7 @@ func (oneWinner) Rule(f *Finding) Ruling {
 	if f.Unseeded || r.void(f, f.acts) {
 		return r
 	}
-	r.Unread = !f.plain && !f.readOnce && !readBack(f.acts)
+	r.Unread = !f.plain && !readBack(f.acts)
 	b := r.believe(f, f.acts, func(acts []act) *breach {
 		if b := f.state.forbidden(acts); b != nil {
 			return b

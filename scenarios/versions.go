@@ -102,7 +102,7 @@ func (v *versions) rule(f *Finding) Ruling {
 	if f.Unseeded || r.void(f, v.acts) {
 		return r
 	}
-	r.Unread = !f.plain && !f.readOnce && v.final() == nil
+	r.Unread = v.final() == nil
 	check := v.check
 	if v.plain {
 		check = v.checkPlain
