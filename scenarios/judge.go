@@ -300,7 +300,13 @@ func statusText(status int) string {
 // whether two sessions find it gone.
 func (j *Judge) Late(round int, read *runner.Exchange) {
 	if round == 0 && read.Reply.Outcome == targets.Missing {
-		j.nonceGone++
+		if j.nonceGone++; j.removedFromOutside() {
+			// Two sessions agree, long after it was written: that is no lag.
+			j.readersLag = false
+			for _, f := range j.findings {
+				f.readersLag = false
+			}
+		}
 	}
 	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
 		j.terms.Scenario.readLate(j.findings[i], read)

@@ -25,7 +25,7 @@ var ErrNotInstalled = errors.New("not installed")
 
 // RequireServers is the variable of the environment that, set to 1, makes a
 // test fail rather than be skipped where a server is not installed.
-const RequireServers = "CONTEND_REQUIRE_SERVERS"
+const RequireServers = "REQUIRE_SERVERS"
 
 // How long a server may take to start and, before it is killed, to stop.
 const readyWithin, stoppedWithin = 60 * time.Second, 10 * time.Second
