@@ -21,7 +21,8 @@ type Contest interface {
 	// Seeds are the ops that bring a fresh key to the state the round starts
 	// from.
 	Seeds(key string) []targets.Op
-	// Contend is run by every contender at once.
+	// Contend is run by every contender at once. What comes before its first op, Sleep,
+	// Barrier or Elapsed is done ahead of the release.
 	Contend(c *Contender)
 	// Requests is how many requests a contender sends, where it need not try again;
 	// what it sends beyond is paid for before the next round.

@@ -27,8 +27,8 @@ type staggered struct {
 }
 
 func (s staggered) Contend(c *runner.Contender) {
-	at := time.Now().Add(s.moment(c))
-	for left := time.Until(at); left > 0; left = time.Until(at) {
+	at := c.Elapsed() + s.moment(c) // which is asked for past the gate
+	for left := at - c.Elapsed(); left > 0; left = at - c.Elapsed() {
 		if left > time.Millisecond {
 			time.Sleep(left - time.Millisecond)
 		} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,6 +30,7 @@ func overTLS(tb testing.TB, handler http.Handler, set func(*httptest.Server)) st
 	tb.Helper()
 	s := httptest.NewUnstartedServer(handler)
 	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that left
 	if set != nil {
 		set(s)
 	}
