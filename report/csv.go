@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"contend/scenarios"
 )
 
 // writeCSV writes format csv: one figure a row, so that the rows of many runs
@@ -68,7 +70,17 @@ func (r *Result) rows(out *csv.Writer) {
 		}
 	}
 	where = ""
-	c := r.Contention
+	contentionRows(r.Contention, func(figure, value, unit string) { write(figure, "", "", "", 0, value, unit) })
+	if r.Detail.OffsetMap != nil {
+		r.offsetRows(write)
+	}
+	for _, e := range r.Expectations {
+		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
+	}
+}
+
+// contentionRows writes the evidence that there was a contest.
+func contentionRows(c scenarios.Contention, write func(figure, value, unit string)) {
 	for _, f := range []struct {
 		name  string
 		value *int
@@ -77,10 +89,10 @@ func (r *Result) rows(out *csv.Writer) {
 		if f.value != nil {
 			text = strconv.Itoa(*f.value)
 		}
-		write(f.name, "", "", "", 0, text, "count")
+		write(f.name, text, "count")
 	}
-	write("reach", "", "", "", 0, nanoseconds(c.Reach.Reach), "ns")
-	write("reach p50", "", "", "", 0, nanoseconds(c.Reach.P50), "ns")
+	write("reach", nanoseconds(c.Reach.Reach), "ns")
+	write("reach p50", nanoseconds(c.Reach.P50), "ns")
 	for _, f := range []struct {
 		name  string
 		value *float64
@@ -89,19 +101,13 @@ func (r *Result) rows(out *csv.Writer) {
 		if f.value != nil {
 			text = number(*f.value)
 		}
-		write(f.name, "", "", "", 0, text, "share")
+		write(f.name, text, "share")
 	}
-	write("release skew p50", "", "", "", 0, nanoseconds(c.Skew.P50), "ns")
-	write("release skew p99", "", "", "", 0, nanoseconds(c.Skew.P99), "ns")
-	write("release skew max", "", "", "", 0, nanoseconds(c.Skew.Max), "ns")
-	write("closest sends", "", "", "", 0, nanoseconds(c.Closest), "ns")
-	write("reached guard", "", "", "", 0, strconv.Itoa(c.ReachedGuard), "count")
-	if r.Detail.OffsetMap != nil {
-		r.offsetRows(write)
-	}
-	for _, e := range r.Expectations {
-		write("expectation "+e.Expr, "", "", "", 0, strconv.FormatBool(e.Met), "")
-	}
+	write("release skew p50", nanoseconds(c.Skew.P50), "ns")
+	write("release skew p99", nanoseconds(c.Skew.P99), "ns")
+	write("release skew max", nanoseconds(c.Skew.Max), "ns")
+	write("closest sends", nanoseconds(c.Closest), "ns")
+	write("reached guard", strconv.Itoa(c.ReachedGuard), "count")
 }
 
 // numeral is a number as people and programs write them.
