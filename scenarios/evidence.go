@@ -33,6 +33,9 @@ type Evidence struct {
 	// Troubled counts the contenders that were throttled, invalid, not sent or
 	// unknown; Unknown and Throttled are those of them.
 	Troubled, Unknown, Throttled int
+	// byRead counts the contenders that were refused by what they had read, in front of
+	// the guard.
+	byRead int
 	// Early: a request was answered before its last byte had been sent.
 	Early bool
 	// cause is the first trouble, as the target told it; timedOut tells whether every
@@ -99,6 +102,9 @@ func (e *Evidence) spansOf(r *runner.Round) []span {
 		if i == len(r.Ops)-1 || r.Ops[i+1].Contender != x.Contender {
 			e.Contenders++
 			e.note(&x.Reply)
+			if x.Reply.ByRead {
+				e.byRead++
+			}
 		}
 		o := x.Reply.Outcome
 		met := metGuard(x)

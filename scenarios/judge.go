@@ -539,6 +539,8 @@ func (t *Terms) enoughRivals(e *Evidence) reason {
 	switch {
 	case e.Untold:
 		return untold
+	case e.Rivals == 0 && e.byRead > 0:
+		return reason{"had a winner that met no other at the guard: the others had been refused at a read in front of it", closer}
 	case e.Rivals == 0:
 		return reason{"had a winner that met no other at the guard", closer}
 	case e.Rivals < needed:

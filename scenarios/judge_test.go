@@ -606,6 +606,17 @@ func TestSettledMakesUpForNoOther(t *testing.T) {
 	}
 }
 
+// Who lost at a read in front of the guard is no rival, and the reason says so.
+func TestRefusedAtAReadIsNoRival(t *testing.T) {
+	r := roundOf(1, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, op{targets.Conflict, 2 * ms, 9 * ms, 1})
+	x := &r.Ops[1]
+	x.Guard, x.Reply.ByRead, x.Reply.Record = 0, true, targets.Record{Token: r.Ops[0].Op.Value.Token, Version: 1}
+	got := agree(judgeOf(r), r).Conclude("")
+	if text := fmt.Sprint(got.Contention.Uncounted); got.Contention.ContendedRounds != 0 || !strings.Contains(text, "refused at a read in front of it") {
+		t.Errorf("%s, %s", got.Verdict.Status, text)
+	}
+}
+
 // K is half of the others rounded up, and five at most.
 func TestRivalsNeeded(t *testing.T) {
 	for n, want := range map[int]int{2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 10: 5, 11: 5, 12: 5, 200: 5} {
