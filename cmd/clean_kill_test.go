@@ -211,7 +211,7 @@ func killAndClean(t *testing.T, s scenarios.Scenario, url string) {
 	}
 }
 
-// present gives those keys that are there, in any home.
+// present gives those keys that are there, in any collection.
 func present(t *testing.T, target targets.Target, keys map[string]bool) (there []string) {
 	t.Helper()
 	s, err := target.Open(t.Context(), -1)

@@ -74,7 +74,7 @@ func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	}
 	if l.plan, err = l.contestFlags.plan(l.scenario, l.target.Describe()); err == nil {
 		// Made once before anything is sent, for its errors.
-		_, err = report.NewMaker(l.front())
+		_, err = report.NewCollector(l.header())
 	}
 	if err != nil {
 		l.target.Close()
@@ -82,12 +82,12 @@ func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	return err
 }
 
-func (l *contestLaunch) front() report.Front {
-	front := l.contestFlags.front(l.scenario, l.plan, l.target.Describe(), l.command)
+func (l *contestLaunch) header() report.RunHeader {
+	header := l.contestFlags.header(l.scenario, l.plan, l.target.Describe(), l.command)
 	if own, ok := l.scenario.(scenarios.Parameterized); ok {
-		front.Params.SetOptions(own)
+		header.Params.SetOptions(own)
 	}
-	return front
+	return header
 }
 
 func (l *contestLaunch) close() { l.target.Close() }
@@ -108,11 +108,11 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	}
 	defer run.Close()
 	if with.within <= 0 {
-		return measure(ctx, c, run, l.plan, l.front(), with)
+		return measure(ctx, c, run, l.plan, l.header(), with)
 	}
 	limited, cancel := context.WithTimeout(ctx, with.within)
 	defer cancel()
-	r, err := measure(limited, c, run, l.plan, l.front(), with)
+	r, err := measure(limited, c, run, l.plan, l.header(), with)
 	if r.Interrupted && ctx.Err() == nil {
 		r.Interrupted, r.Cut = false, fmt.Sprintf("the time was up after %d rounds", r.Rounds)
 	}
@@ -125,7 +125,7 @@ func (l *contestLaunch) cannotHold() string {
 	switch {
 	case l.sweep.Steps > 0:
 		return "violated or inconclusive: a sweep maps the window, it is never held"
-	case l.plan.Rounds == 0 || l.plan.Rounds >= l.minContended || l.expectVerdict == "violated" || l.front().Unguarded():
+	case l.plan.Rounds == 0 || l.plan.Rounds >= l.minContended || l.expectVerdict == "violated" || l.header().Unguarded():
 		return ""
 	}
 	return fmt.Sprintf("--rounds %d is below --min-contended %d: the verdict cannot be held", l.plan.Rounds, l.minContended)
@@ -159,38 +159,38 @@ func limitText(limits []targets.Limit) string {
 }
 
 // measure runs the plan and makes the result.
-func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, front report.Front,
+func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, header report.RunHeader,
 	with equipment,
 ) (report.Result, error) {
 	record := with.record
-	maker, err := report.NewMaker(front)
+	collector, err := report.NewCollector(header)
 	if err != nil {
 		return report.Result{}, err
 	}
-	observers := runner.Observers{maker}
+	observers := runner.Observers{collector}
 	var recorder *runner.Recorder
 	if record.name != "" {
-		recorder = runner.NewRecorder(record, front)
+		recorder = runner.NewRecorder(record, header)
 		observers = append(observers, recorder)
 	}
 	done := func() {}
 	if !with.silent {
 		progress := report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		if plan.Sweep.Steps == 0 {
-			progress.Counted = maker.Counted
+			progress.Counted = collector.Counted
 		}
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(front)()
+	defer c.runs.begin(header)()
 	over := c.onInterrupt(ctx, done, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			c.tell("the time is up: no more rounds; the last is settled and the keys are removed")
 			return
 		}
 		c.tell("interrupted: no more rounds; the last is settled and the keys are removed. Interrupt again to stop at once, "+
-			"then remove them with: %s", cleanCommand(front))
+			"then remove them with: %s", cleanCommand(header))
 	})
-	summary := run.Run(ctx, observers, maker)
+	summary := run.Run(ctx, observers, collector)
 	over()
 	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted,
 		Left: leftText(summary.Left)}
@@ -198,8 +198,8 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 		end.Stopped = summary.Stopped.Error()
 		c.tell("stopped: %v", summary.Stopped)
 	}
-	tellLeft(c, summary.Left, front)
-	r := maker.Make(end)
+	tellLeft(c, summary.Left, header)
+	r := collector.Make(end)
 	if recorder != nil {
 		if err := recorder.Finish(end, r); err != nil && record.err == nil {
 			record.err = err

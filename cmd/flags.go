@@ -424,23 +424,23 @@ func (f *contestFlags) releaseOn(d targets.Description, race runner.Contest) (ta
 	return targets.Gate, nil
 }
 
-// front is the head of the result of a race.
-func (f *contestFlags) front(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.Front {
+// header is the head of the result of a race.
+func (f *contestFlags) header(s scenarios.Scenario, p runner.Plan, d targets.Description, command string) report.RunHeader {
 	controlRounds := p.ControlRounds
 	if p.Twin == nil || p.SkipControls {
 		controlRounds = 0
 	}
-	front := f.commonFlags.front(s, p.Run, d, command, p.Seed, p.Limits)
-	front.Params.Contenders, front.Params.Rounds, front.Params.MaxRounds, front.Params.Duration = p.Contenders, p.Rounds, p.MaxRounds, p.Duration
-	front.Params.Settle, front.Params.Late, front.Params.Stagger, front.Params.Release = p.Settle, p.Late, p.Stagger, string(p.Release)
-	front.Params.Sweep = p.Sweep
-	front.Params.Unguarded, front.Params.ControlRounds = f.unguarded, controlRounds
-	front.Params.MinContended, front.Params.Thresholds = f.minContended, f.thresholds
-	return front
+	header := f.commonFlags.header(s, p.Run, d, command, p.Seed, p.Limits)
+	header.Params.Contenders, header.Params.Rounds, header.Params.MaxRounds, header.Params.Duration = p.Contenders, p.Rounds, p.MaxRounds, p.Duration
+	header.Params.Settle, header.Params.Late, header.Params.Stagger, header.Params.Release = p.Settle, p.Late, p.Stagger, string(p.Release)
+	header.Params.Sweep = p.Sweep
+	header.Params.Unguarded, header.Params.ControlRounds = f.unguarded, controlRounds
+	header.Params.MinContended, header.Params.Thresholds = f.minContended, f.thresholds
+	return header
 }
 
-// front is what the results of all scenarios begin with.
-func (f *commonFlags) front(s scenarios.Scenario, run string, d targets.Description, command string, seed uint64, limits []targets.Limit) report.Front {
+// header is what the results of all scenarios begin with.
+func (f *commonFlags) header(s scenarios.Scenario, run string, d targets.Description, command string, seed uint64, limits []targets.Limit) report.RunHeader {
 	labels := make(map[string]string)
 	for _, l := range f.labels {
 		key, value, _ := strings.Cut(l, "=")
@@ -448,7 +448,7 @@ func (f *commonFlags) front(s scenarios.Scenario, run string, d targets.Descript
 	}
 	target := report.TargetOf(d)
 	target.UnitsEach = d.Units(f.valueSize)
-	return report.Front{Run: run, Tool: tool(), Command: command, Scenario: s.Info().Name, Labels: labels, Target: target, Started: time.Now().UTC(),
+	return report.RunHeader{Run: run, Tool: tool(), Command: command, Scenario: s.Info().Name, Labels: labels, Target: target, Started: time.Now().UTC(),
 		Host: report.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Params: report.Params{Timeout: f.timeout, Rate: f.rate, Limits: report.LimitsOf(limits), Seed: strconv.FormatUint(seed, 10),
 			SkipControls: f.skipControls, ValueSize: f.valueSize, KeyPrefix: f.keyPrefix, Expect: f.expect, ExpectVerdict: f.expectVerdict}}

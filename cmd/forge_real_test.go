@@ -39,7 +39,7 @@ func TestThroughTheCompanionApp(t *testing.T) {
 					args = append(args, "--control-rounds", "1")
 				}
 				// How a version is compared does not depend on how a key is created.
-				if s.Home() == targets.IfVersion && query != "?create=kvs" && query != "?create=sql&cas=sql" {
+				if s.Collection() == targets.Versioned && query != "?create=kvs" && query != "?create=sql&cas=sql" {
 					continue
 				}
 				if _, apart := briefly[s.Info().Name]; apart {

@@ -371,7 +371,7 @@ func TestChecksOfKillsSee(t *testing.T) {
 		"a key of unknown fate":     {asked: 1, ghost: func(g *runner.Ghost) { g.State = runner.GhostPending }, want: "after 0 deaths"},
 		"abandoned though answered": {asked: 1, deaths: 1, ghost: func(g *runner.Ghost) { g.State = runner.GhostAbandoned }, want: "after 1 deaths"},
 	} {
-		g := &runner.Ghost{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Key: key, State: runner.GhostFree, Closed: true, Created: &runner.Sighting{}}
+		g := &runner.Ghost{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Key: key, State: runner.GhostFree, Closed: true, Created: &runner.Observation{}}
 		if c.ghost != nil {
 			c.ghost(g)
 		}

@@ -157,7 +157,7 @@ func (s *forgeSite) askedAll() map[string]int {
 // asked is how many requests about a key came, but for deletes.
 func (s *forgeSite) asked(key string) int { return s.askedAll()[key] }
 
-// keys gives those that are in the store, of both homes.
+// keys gives those that are in the store, of both collections.
 func (s *forgeSite) keys(t *testing.T) (all []string) {
 	t.Helper()
 	limit := 100
@@ -569,7 +569,7 @@ func ghostRecordThatIsTamperedWith(t *testing.T) {
 		*at += time.Hour
 	}
 	shown := readLine(t, all[accepted])
-	*shown.Asked.Exchange = runner.Exchange{Op: targets.Op{Kind: targets.Read, Key: l.Asked.Key, Home: targets.IfAbsent}, Call: e.Return, Began: e.Return, Sent: e.Return, Guard: e.Return, Return: e.Return,
+	*shown.Asked.Exchange = runner.Exchange{Op: targets.Op{Kind: targets.Read, Key: l.Asked.Key, Collection: targets.Plain}, Call: e.Return, Began: e.Return, Sent: e.Return, Guard: e.Return, Return: e.Return,
 		Reply: targets.Reply{Outcome: targets.OK, Attempts: 1, Record: targets.Record{Token: runner.Token(l.Asked.Key, 0, 1)}}}
 	changed = slices.Clone(all)
 	changed[accepted] = l.text(t) + shown.text(t)
@@ -725,7 +725,7 @@ func ghostInterruptedAndResumed(t *testing.T) {
 		counted += o.Count
 	}
 	if noted != counted || r.Run != ghosts[0].Run || r.Labels["site"] != "test" || r.Params.Rate != 900 || !r.Interrupted || r.Requests <= int64(noted) {
-		t.Errorf("%d probes are on disk, %d told: %+v", noted, counted, r.Front)
+		t.Errorf("%d probes are on disk, %d told: %+v", noted, counted, r.RunHeader)
 	}
 }
 
@@ -881,7 +881,7 @@ func TestGhostsStayWhereTheirEndIsNotWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, g := range fresh {
-				r := session.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Home: targets.IfAbsent})
+				r := session.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Collection: targets.Plain})
 				if g.Created != nil && journal.open[g.Key] && r.Outcome != targets.OK {
 					t.Errorf("full after %d replies: %s is open on disk and gone from the store", n, g.Key)
 				}

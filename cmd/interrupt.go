@@ -27,18 +27,18 @@ func halted(ctx context.Context) <-chan struct{} {
 // inFlight are the runs that may have keys on their targets.
 type inFlight struct {
 	mu   sync.Mutex
-	runs []report.Front
+	runs []report.RunHeader
 }
 
 // begin notes a run until end is called.
-func (f *inFlight) begin(run report.Front) (end func()) {
+func (f *inFlight) begin(run report.RunHeader) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.runs = append(f.runs, run)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.runs = slices.DeleteFunc(f.runs, func(other report.Front) bool { return other.Run == run.Run })
+		f.runs = slices.DeleteFunc(f.runs, func(other report.RunHeader) bool { return other.Run == run.Run })
 	}
 }
 

@@ -56,26 +56,26 @@ func judgeFile(name string) (report.Result, error) {
 
 // judgeRecord judges what is read, which errors name.
 func judgeRecord(name string, record io.Reader) (report.Result, error) {
-	var races *report.Maker
-	var watches *report.WatchMaker
-	var probes *report.ProbeMaker
-	end, err := runner.Replay(record, func(header json.RawMessage) (to runner.Shown, err error) {
-		var front report.Front
-		if err := json.Unmarshal(header, &front); err != nil {
+	var races *report.Collector
+	var watches *report.WatchCollector
+	var probes *report.ProbeCollector
+	end, err := runner.Replay(record, func(line json.RawMessage) (to runner.Shown, err error) {
+		var header report.RunHeader
+		if err := json.Unmarshal(line, &header); err != nil {
 			return to, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
 		}
-		if watch, ok := scenarios.Find(front.Scenario).(*scenarios.TTLGhost); ok {
-			watches, err = report.NewWatchMaker(front)
+		if watch, ok := scenarios.Find(header.Scenario).(*scenarios.TTLGhost); ok {
+			watches, err = report.NewWatchCollector(header)
 			return runner.Shown{Watch: watches, Asking: watch}, err
 		}
-		if _, ok := scenarios.Find(front.Scenario).(*scenarios.Probe); ok {
-			probes, err = report.NewProbeMaker(front)
+		if _, ok := scenarios.Find(header.Scenario).(*scenarios.Probe); ok {
+			probes, err = report.NewProbeCollector(header)
 			return runner.Shown{Probe: probes}, err
 		}
-		if p := front.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
+		if p := header.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
 			return to, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
 		}
-		races, err = report.NewMaker(front)
+		races, err = report.NewCollector(header)
 		return runner.Shown{Observer: races}, err
 	})
 	switch {

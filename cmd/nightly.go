@@ -235,7 +235,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 		return
 	}
 	defer target.Close()
-	params := earlier[0].front.Params
+	params := earlier[0].header.Params
 	limits := (&commonFlags{rate: params.Rate, valueSize: params.ValueSize}).limits(target.Describe())
 	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits,
 		Within: n.left(), Sessions: watchSessions, ValueSize: params.ValueSize, Keep: true, Once: true})
@@ -249,10 +249,10 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 		taken = append(taken, run.ghosts...)
 	}
 	before := openBefore(earlier)
-	summary := watch(ctx, n.c, w, scenarios.NewTTLGhost(), nil, taken, earlier, earlier[0].front, equipment{kept: n.kept, silent: true})
+	summary := watch(ctx, n.c, w, scenarios.NewTTLGhost(), nil, taken, earlier, earlier[0].header, equipment{kept: n.kept, silent: true})
 	for _, run := range earlier {
 		if err := n.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
-			n.note("The result of run %s could not be kept: %v", run.front.Run, err)
+			n.note("The result of run %s could not be kept: %v", run.header.Run, err)
 		}
 	}
 	n.tellOutstanding(earlier, before)
@@ -282,7 +282,7 @@ func (n *night) tellOutstanding(runs []*watchRun, before []openKeys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, run := range runs {
-		o := report.Outstanding{Run: run.front.Run, Target: run.front.Target.URL, Open: len(before[i]), Closed: len(before[i]) - run.open()}
+		o := report.Outstanding{Run: run.header.Run, Target: run.header.Target.URL, Open: len(before[i]), Closed: len(before[i]) - run.open()}
 		for g, told := range before[i] {
 			if g.Probes-g.Unanswered > told {
 				o.Answered++

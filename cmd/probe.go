@@ -62,7 +62,7 @@ func (l *probeLaunch) ready(_ *store.Store, command string) error {
 	}
 	if err = l.scenario.CheckFor(l.target.Describe().Kind); err == nil {
 		// Made once before anything is sent, for its errors.
-		_, err = report.NewProbeMaker(l.front())
+		_, err = report.NewProbeCollector(l.header())
 	}
 	if err != nil {
 		l.target.Close()
@@ -72,12 +72,12 @@ func (l *probeLaunch) ready(_ *store.Store, command string) error {
 
 func (l *probeLaunch) close() { l.target.Close() }
 
-func (l *probeLaunch) front() report.Front {
+func (l *probeLaunch) header() report.RunHeader {
 	d := l.target.Describe()
-	front := l.commonFlags.front(l.scenario, l.id, d, l.command, 0, l.limits(d))
-	front.Params.Seed = ""
-	front.Params.SetOptions(l.scenario)
-	return front
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, 0, l.limits(d))
+	header.Params.Seed = ""
+	header.Params.SetOptions(l.scenario)
+	return header
 }
 
 func (l *probeLaunch) plan() runner.ProbePlan {
@@ -93,8 +93,8 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		return report.Result{}, preparing(err)
 	}
 	defer probe.Close()
-	front := l.front()
-	maker, err := report.NewProbeMaker(front)
+	header := l.header()
+	collector, err := report.NewProbeCollector(header)
 	if err != nil {
 		return report.Result{}, err
 	}
@@ -104,10 +104,10 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		limited, cancel = context.WithTimeout(ctx, with.within)
 		defer cancel()
 	}
-	observers := runner.ProbeObservers{maker}
+	observers := runner.ProbeObservers{collector}
 	var recorder *runner.Recorder
 	if with.record != nil && with.record.name != "" {
-		recorder = runner.NewRecorder(with.record, front)
+		recorder = runner.NewRecorder(with.record, header)
 		recorder.Controls(&runner.Controls{Skipped: true})
 		observers = append(observers, recorder)
 	}
@@ -116,9 +116,9 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		progress := report.NewProbeProgress(c.err, isTerminal(c.err), len(plan.Inquiries))
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(front)()
+	defer c.runs.begin(header)()
 	over := c.onInterrupt(ctx, done, func() {
-		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(front))
+		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(header))
 	})
 	summary := probe.Run(limited, observers)
 	over()
@@ -126,8 +126,8 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	if end.Interrupted && ctx.Err() == nil {
 		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
 	}
-	tellEnd(c, end, summary.Left, front)
-	r := maker.Make(end)
+	tellEnd(c, end, summary.Left, header)
+	r := collector.Make(end)
 	if recorder != nil {
 		if err := recorder.Finish(end, r); err != nil && with.record.err == nil {
 			with.record.err = err
@@ -145,14 +145,14 @@ func endOfProbe(s runner.ProbeSummary) runner.End {
 }
 
 // tellEnd tells on standard error why a probe ended early, and which keys it left.
-func tellEnd(c console, end runner.End, left error, front report.Front) {
+func tellEnd(c console, end runner.End, left error, header report.RunHeader) {
 	switch {
 	case end.Stopped != "":
 		c.tell("stopped: %s", end.Stopped)
 	case end.Cut != "":
 		c.tell("the probe was cut: %s", end.Cut)
 	}
-	tellLeft(c, left, front)
+	tellLeft(c, left, header)
 }
 
 // probeStatus gives nil where every question was answered that the target has.

@@ -29,7 +29,7 @@ func aStore(t *testing.T) string {
 	defer s.Close()
 	now := time.Now().UTC().Truncate(time.Second)
 	save := func(run string, started time.Time) {
-		r := report.Result{Schema: report.ResultSchema, Front: report.Front{Run: run, Scenario: "ttl-ghost", Started: started,
+		r := report.Result{Schema: report.ResultSchema, RunHeader: report.RunHeader{Run: run, Scenario: "ttl-ghost", Started: started,
 			Target: report.Target{Kind: "redis", URL: "redis://a:6379"}}, Verdict: scenarios.Verdict{Status: scenarios.Violated}}
 		if err := s.SaveResult(r); err != nil {
 			t.Fatal(err)
@@ -37,8 +37,8 @@ func aStore(t *testing.T) string {
 	}
 	save("01A00000000000000000000000", now.AddDate(0, 0, -30))
 	save("01B00000000000000000000000", now)
-	at := func(d time.Duration, outcome targets.Outcome) *runner.Sighting {
-		return &runner.Sighting{Call: d, Return: d + 40*time.Millisecond, Outcome: outcome}
+	at := func(d time.Duration, outcome targets.Outcome) *runner.Observation {
+		return &runner.Observation{Call: d, Return: d + 40*time.Millisecond, Outcome: outcome}
 	}
 	created := at(time.Second, targets.OK)
 	var ghosts []*runner.Ghost
@@ -219,7 +219,7 @@ func TestResultsTrend(t *testing.T) {
 	save := func(night int, status scenarios.Status) {
 		t.Helper()
 		won := 50 * time.Millisecond
-		r := report.Result{Schema: report.ResultSchema, Front: report.Front{Run: fmt.Sprintf("01A%023d", night), Scenario: "fail-if-exists",
+		r := report.Result{Schema: report.ResultSchema, RunHeader: report.RunHeader{Run: fmt.Sprintf("01A%023d", night), Scenario: "fail-if-exists",
 			Started: first.AddDate(0, 0, night), Params: report.Params{Contenders: 12, ExpectVerdict: "held"},
 			Target: report.Target{Kind: "redis", URL: "redis://a:6379"}}, Rounds: 20, Verdict: scenarios.Verdict{Status: status},
 			Latency: []report.Latency{{Outcome: "won", At: "write", N: 20, P50: &won}}}

@@ -217,7 +217,7 @@ func leftText(left error) string {
 }
 
 // cleanCommand removes what the run wrote.
-func cleanCommand(f report.Front) string {
+func cleanCommand(f report.RunHeader) string {
 	command := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(f.Target.URL), f.Run)
 	if f.Params.KeyPrefix != defaultPrefix {
 		command += " --key-prefix " + shellQuote(f.Params.KeyPrefix)
@@ -226,9 +226,9 @@ func cleanCommand(f report.Front) string {
 }
 
 // tellLeft tells on standard error of keys that were left behind.
-func tellLeft(c console, left error, front report.Front) {
+func tellLeft(c console, left error, header report.RunHeader) {
 	if left != nil {
-		fmt.Fprintf(c.err, "contend: %v; remove them with: %s\n", left, cleanCommand(front))
+		fmt.Fprintf(c.err, "contend: %v; remove them with: %s\n", left, cleanCommand(header))
 	}
 }
 

@@ -107,7 +107,7 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 	l.id, l.seed = ulid.Make().String(), l.seedOf()
 	var err error
 	if l.resume {
-		if err = l.takeUp(kept); err != nil {
+		if err = l.resumeLast(kept); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 		return err
 	}
 	// Made once before anything is sent, for its errors.
-	_, err = report.NewWatchMaker(l.front())
+	_, err = report.NewWatchCollector(l.header())
 	if unit := l.target.Describe().TTLUnit; err == nil && unit > 0 && l.scenario.TTL%unit != 0 {
 		err = fmt.Errorf("--ttl %s: this target takes multiples of %s", l.scenario.TTL, unit)
 	}
@@ -147,8 +147,8 @@ func (l *watchLaunch) checkBudget() error {
 	return nil
 }
 
-// takeUp finds the last watch that did not end.
-func (l *watchLaunch) takeUp(kept *store.Store) error {
+// resumeLast finds the last watch that did not end.
+func (l *watchLaunch) resumeLast(kept *store.Store) error {
 	if kept == nil {
 		return errors.New("--resume: there is no store with a watch to go on with; name it with --store")
 	}
@@ -183,15 +183,15 @@ func (l *watchLaunch) takeUp(kept *store.Store) error {
 	if l.taken, err = loadWatch(kept, last); err != nil {
 		return err
 	}
-	front := &l.taken.front
+	header := &l.taken.header
 	if !l.targetSet {
-		l.url = front.Target.URL
+		l.url = header.Target.URL
 		if targets.Masked(l.url) {
 			return fmt.Errorf("--resume: the secrets of %s are not in the store; give the target with --target or CONTEND_TARGET", l.url)
 		}
 	}
-	p := front.Params
-	l.id, l.command, l.keyPrefix, l.valueSize = front.Run, front.Command, p.KeyPrefix, p.ValueSize
+	p := header.Params
+	l.id, l.command, l.keyPrefix, l.valueSize = header.Run, header.Command, p.KeyPrefix, p.ValueSize
 	l.skipControls = l.skipControls || p.SkipControls
 	if !l.timeoutSet {
 		l.timeout = p.Timeout
@@ -211,18 +211,18 @@ func onTarget(url string) string {
 
 func (l *watchLaunch) close() { l.target.Close() }
 
-func (l *watchLaunch) front() report.Front {
+func (l *watchLaunch) header() report.RunHeader {
 	d := l.target.Describe()
 	if l.taken != nil {
-		return l.taken.front
+		return l.taken.header
 	}
-	front := l.commonFlags.front(l.scenario, l.id, d, l.command, l.seed, l.limits(d))
-	front.Params.SetOptions(l.scenario)
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, l.seed, l.limits(d))
+	header.Params.SetOptions(l.scenario)
 	if l.url == watchTarget && !l.targetSet {
-		front.Target.Notes = append(front.Target.Notes, fmt.Sprintf("the sweep of %s is this command's default, so that it ends in seconds; the published one is slower: -t sim:",
+		header.Target.Notes = append(header.Target.Notes, fmt.Sprintf("the sweep of %s is this command's default, so that it ends in seconds; the published one is slower: -t sim:",
 			strings.TrimPrefix(watchTarget, "sim:?sweep=")))
 	}
-	return front
+	return header
 }
 
 // watchSessions are how many requests of a watch are in flight side by side.
@@ -267,9 +267,9 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	defer w.Close()
 	var fresh, taken []*runner.Ghost
 	if own == nil {
-		front := l.front()
-		fresh = l.scenario.Ghosts(l.id, l.keyPrefix, front.Target.URL, w.Start(), l.seed, !l.skipControls)
-		if own, err = newWatchRun(front, fresh); err != nil {
+		header := l.header()
+		fresh = l.scenario.Ghosts(l.id, l.keyPrefix, header.Target.URL, w.Start(), l.seed, !l.skipControls)
+		if own, err = newWatchRun(header, fresh); err != nil {
 			return report.Result{}, err
 		}
 		if with.kept != nil {
@@ -278,7 +278,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 				return report.Result{}, &cannotRun{err}
 			}
 			defer release()
-			if err := with.kept.SaveResult(report.Begun(front)); err != nil {
+			if err := with.kept.SaveResult(report.Begun(header)); err != nil {
 				return report.Result{}, &cannotRun{err}
 			}
 		}
@@ -290,7 +290,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	for _, run := range with.earlier {
 		taken = append(taken, run.ghosts...)
 	}
-	summary := watch(ctx, c, w, l.scenario, fresh, taken, runs, own.front, with)
+	summary := watch(ctx, c, w, l.scenario, fresh, taken, runs, own.header, with)
 	if with.kept != nil && l.target.Describe().Volatile {
 		defer abandonAll(c, with.kept, own.ghosts)
 	}
@@ -298,7 +298,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	for _, run := range with.earlier {
 		requests -= run.requests
 		if err := with.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
-			c.tell("the result of run %s could not be kept: %v", run.front.Run, err)
+			c.tell("the result of run %s could not be kept: %v", run.header.Run, err)
 		}
 	}
 	return own.conclude(summary, requests), nil
@@ -318,9 +318,9 @@ func abandonAll(c console, kept *store.Store, ghosts []*runner.Ghost) {
 	}
 }
 
-// patient is a journal that waits for others who write to the store: a watch of
+// retryingJournal is a journal that waits for others who write to the store: a watch of
 // days does not end because of a moment.
-type patient struct{ kept *store.Store }
+type retryingJournal struct{ kept *store.Store }
 
 // patience is how often a store that is in use is tried again, and how long it is
 // waited in between, beside the store's own wait.
@@ -329,7 +329,7 @@ const (
 	breathing = time.Second
 )
 
-func (p patient) retry(write func() error) (err error) {
+func (p retryingJournal) retry(write func() error) (err error) {
 	for range patience {
 		if err = write(); !errors.Is(err, store.ErrLocked) {
 			return err
@@ -340,23 +340,23 @@ func (p patient) retry(write func() error) (err error) {
 }
 
 // Intend implements runner.Journal.
-func (p patient) Intend(ghosts []*runner.Ghost) error {
+func (p retryingJournal) Intend(ghosts []*runner.Ghost) error {
 	return p.retry(func() error { return p.kept.Intend(ghosts) })
 }
 
 // Note implements runner.Journal.
-func (p patient) Note(g *runner.Ghost, e *runner.Exchange) error {
+func (p retryingJournal) Note(g *runner.Ghost, e *runner.Exchange) error {
 	return p.retry(func() error { return p.kept.Note(g, e) })
 }
 
 // watch runs a watch and tells of its end.
 func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Asking, fresh, taken []*runner.Ghost, runs watchRuns,
-	front report.Front, with equipment,
+	header report.RunHeader, with equipment,
 ) runner.WatchSummary {
 	observers := runner.WatchObservers{runs}
 	var recorder *runner.Recorder
 	if with.record != nil && with.record.name != "" {
-		recorder = runner.NewRecorder(with.record, front)
+		recorder = runner.NewRecorder(with.record, header)
 		observers = append(observers, recorder)
 	}
 	done := func() {}
@@ -364,13 +364,13 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 		progress := report.NewWatchProgress(c.err, isTerminal(c.err))
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(front)()
+	defer c.runs.begin(header)()
 	over := c.onInterrupt(ctx, done, func() {
 		c.tell("interrupted: no more probes; what was measured is reported. Interrupt again to stop at once")
 	})
 	var journal runner.Journal
 	if with.kept != nil {
-		journal = patient{with.kept}
+		journal = retryingJournal{with.kept}
 	}
 	summary := w.Run(ctx, asking, fresh, taken, journal, observers)
 	over()
@@ -384,10 +384,10 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 			c.tell("%s", text)
 		}
 	}
-	tellLeft(c, summary.Left, front)
-	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(front.Target.URL) {
+	tellLeft(c, summary.Left, header)
+	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(header.Target.URL) {
 		c.tell("%d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s",
-			n, front.Run, shellQuote(with.kept.File()), cleanCommand(front))
+			n, header.Run, shellQuote(with.kept.File()), cleanCommand(header))
 	}
 	if recorder != nil {
 		end := runs[0].end(summary, summary.Requests)

@@ -16,23 +16,23 @@ import (
 // watchRun is one run of a watch: tonight's, or an earlier one whose keys are
 // asked about again.
 type watchRun struct {
-	front    report.Front
-	ghosts   []*runner.Ghost
-	maker    *report.WatchMaker
-	own      bool          // the watch is made for it, not for another that asks about its keys too
-	loaded   bool          // an earlier process began it
-	before   int64         // requests of earlier processes
-	requests int64         // about its keys, of this process
-	last     report.Result // as concluded last
+	header    report.RunHeader
+	ghosts    []*runner.Ghost
+	collector *report.WatchCollector
+	own       bool          // the watch is made for it, not for another that asks about its keys too
+	loaded    bool          // an earlier process began it
+	before    int64         // requests of earlier processes
+	requests  int64         // about its keys, of this process
+	last      report.Result // as concluded last
 }
 
-func newWatchRun(front report.Front, ghosts []*runner.Ghost) (*watchRun, error) {
-	maker, err := report.NewWatchMaker(front)
+func newWatchRun(header report.RunHeader, ghosts []*runner.Ghost) (*watchRun, error) {
+	collector, err := report.NewWatchCollector(header)
 	if err != nil {
 		return nil, err
 	}
-	maker.Watching(ghosts)
-	return &watchRun{front: front, ghosts: ghosts, maker: maker}, nil
+	collector.Watching(ghosts)
+	return &watchRun{header: header, ghosts: ghosts, collector: collector}, nil
 }
 
 // loadWatch reads a run that did not end from the store, and makes its keys ready
@@ -49,21 +49,21 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 		}
 		ghosts = append(ghosts, g)
 	}
-	w, err := newWatchRun(r.Front, ghosts)
+	w, err := newWatchRun(r.RunHeader, ghosts)
 	if err != nil {
 		return nil, err
 	}
 	w.loaded = true
-	w.maker.Earlier(r.Verdict.Violations)
+	w.collector.Earlier(r.Verdict.Violations)
 	for _, g := range ghosts {
 		for e, err := range kept.Probes(g) {
 			if err != nil {
 				return nil, err
 			}
-			w.maker.Asked(g, e)
+			w.collector.Asked(g, e)
 			w.before += int64(e.Reply.Attempts)
 		}
-		scenarios.TakeUp(g, time.Since(g.Epoch))
+		scenarios.Resume(g, time.Since(g.Epoch))
 	}
 	// A process that was killed has told nothing but what it noted.
 	w.before = max(w.before, r.Requests)
@@ -94,8 +94,8 @@ func unconcludedWatch(kept *store.Store, target string) (last string, err error)
 
 // parameters are those that the run was started with.
 func (w *watchRun) parameters(s *scenarios.TTLGhost) error {
-	if err := json.Unmarshal(w.front.Params.Options, s); err != nil {
-		return fmt.Errorf("the parameters of run %s cannot be read: %w", w.front.Run, err)
+	if err := json.Unmarshal(w.header.Params.Options, s); err != nil {
+		return fmt.Errorf("the parameters of run %s cannot be read: %w", w.header.Run, err)
 	}
 	return s.Check()
 }
@@ -115,14 +115,14 @@ func (w *watchRun) end(s runner.WatchSummary, requests int64) runner.End {
 	}
 	end.Requests = w.before + requests
 	if w.loaded {
-		end.Elapsed = time.Since(w.front.Started)
+		end.Elapsed = time.Since(w.header.Started)
 	}
 	return end
 }
 
 // conclude gives the result of the run after such a watch.
 func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result {
-	w.last = w.maker.Make(w.end(s, requests))
+	w.last = w.collector.Make(w.end(s, requests))
 	return w.last
 }
 
@@ -132,7 +132,7 @@ type watchRuns []*watchRun
 // Controls shows the checks to all: they say of the target what holds for each.
 func (w watchRuns) Controls(c *runner.Controls) {
 	for _, run := range w {
-		run.maker.Controls(c)
+		run.collector.Controls(c)
 	}
 }
 
@@ -142,9 +142,9 @@ func (w watchRuns) Watching([]*runner.Ghost) {}
 // Asked shows a reply to the run of its key.
 func (w watchRuns) Asked(g *runner.Ghost, e *runner.Exchange) {
 	for _, run := range w {
-		if run.front.Run == g.Run {
+		if run.header.Run == g.Run {
 			run.requests += int64(e.Reply.Attempts)
-			run.maker.Asked(g, e)
+			run.collector.Asked(g, e)
 		}
 	}
 }

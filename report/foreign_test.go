@@ -11,19 +11,19 @@ import (
 
 // A round that the scenario of the header cannot have run is no part of its record.
 func TestRoundOfAnotherScenario(t *testing.T) {
-	seed := runner.Exchange{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: "k"}, Reply: targets.Reply{Outcome: targets.OK}}
+	seed := runner.Exchange{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Write, Key: "k"}, Reply: targets.Reply{Outcome: targets.OK}}
 	for name, c := range map[string]struct {
 		scenario string
 		round    runner.Round
 		foreign  bool
 	}{
-		"a seeded round of version-cas":    {"version-cas", runner.Round{Number: 1, Key: "k", Home: targets.IfVersion, Seeds: []runner.Exchange{seed}}, false},
-		"one without its seed":             {"version-cas", runner.Round{Number: 1, Key: "k", Home: targets.IfVersion}, true},
-		"one with two":                     {"version-cas", runner.Round{Number: 1, Key: "k", Home: targets.IfVersion, Seeds: []runner.Exchange{seed, seed}}, true},
-		"a seeded round of fail-if-exists": {"fail-if-exists", runner.Round{Number: 1, Key: "k", Home: targets.IfAbsent, Seeds: []runner.Exchange{seed}}, true},
-		"one of another home":              {"fail-if-exists", runner.Round{Number: 1, Key: "k", Home: targets.IfVersion}, true},
+		"a seeded round of version-cas":    {"version-cas", runner.Round{Number: 1, Key: "k", Collection: targets.Versioned, Seeds: []runner.Exchange{seed}}, false},
+		"one without its seed":             {"version-cas", runner.Round{Number: 1, Key: "k", Collection: targets.Versioned}, true},
+		"one with two":                     {"version-cas", runner.Round{Number: 1, Key: "k", Collection: targets.Versioned, Seeds: []runner.Exchange{seed, seed}}, true},
+		"a seeded round of fail-if-exists": {"fail-if-exists", runner.Round{Number: 1, Key: "k", Collection: targets.Plain, Seeds: []runner.Exchange{seed}}, true},
+		"one of another collection":        {"fail-if-exists", runner.Round{Number: 1, Key: "k", Collection: targets.Versioned}, true},
 	} {
-		m, err := NewMaker(Front{Scenario: c.scenario, Params: Params{Contenders: 2, MinContended: 1, Thresholds: scenarios.DefaultThresholds}})
+		m, err := NewCollector(RunHeader{Scenario: c.scenario, Params: Params{Contenders: 2, MinContended: 1, Thresholds: scenarios.DefaultThresholds}})
 		if err != nil {
 			t.Fatal(err)
 		}

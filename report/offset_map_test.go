@@ -14,7 +14,7 @@ import (
 
 // sweptResult is a sweep on a simulated target in virtual time.
 func sweptResult(t *testing.T, url string, sweep runner.Sweep) Result {
-	return resultOf(t, "version-cas", url, func(f *Front, p *runner.Plan) {
+	return resultOf(t, "version-cas", url, func(f *RunHeader, p *runner.Plan) {
 		p.Contenders, p.Sweep, p.Rounds = 2, sweep, 2*sweep.Steps
 		f.Params.Contenders, f.Params.Sweep, f.Params.Rounds = p.Contenders, p.Sweep, p.Rounds
 	})
@@ -108,16 +108,16 @@ func TestRecordOfAnotherSweep(t *testing.T) {
 		{sweep, at(0), false},
 		{runner.Sweep{}, at(0), false},
 	} {
-		m, err := NewMaker(Front{Scenario: "fail-if-exists", Params: Params{Sweep: c.sweep}})
+		m, err := NewCollector(RunHeader{Scenario: "fail-if-exists", Params: Params{Sweep: c.sweep}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Round(&runner.Round{Number: 1, Key: "contend-01TEST-r1", Home: m.raced.Home(), Offset: c.offset})
+		m.Round(&runner.Round{Number: 1, Key: "contend-01TEST-r1", Collection: m.raced.Collection(), Offset: c.offset})
 		if got := m.Foreign(); (got == nil) != c.good || got != nil && !errors.Is(got, runner.ErrNotARecord) {
 			t.Errorf("%+v, %v: %v", c.sweep, c.offset, got)
 		}
 	}
-	if _, err := NewMaker(Front{Scenario: "fail-if-exists", Params: Params{Sweep: runner.Sweep{Most: 1e6, Steps: 2}}}); !errors.Is(err, runner.ErrNotARecord) {
+	if _, err := NewCollector(RunHeader{Scenario: "fail-if-exists", Params: Params{Sweep: runner.Sweep{Most: 1e6, Steps: 2}}}); !errors.Is(err, runner.ErrNotARecord) {
 		t.Errorf("an impossible sweep: %v", err)
 	}
 }

@@ -11,47 +11,47 @@ import (
 	"contend/scenarios"
 )
 
-// ProbeMaker is an observer that makes a result of the probe that it is shown, in
+// ProbeCollector is an observer that makes a result of the probe that it is shown, in
 // the run or from a record.
-type ProbeMaker struct {
-	front        Front
+type ProbeCollector struct {
+	header       RunHeader
 	judge        *scenarios.ProbeJudge
 	counts       *counts
 	expectations []expectation
 }
 
-// NewProbeMaker prepares a result for a probe that starts as front says. It fails
-// as NewMaker does.
-func NewProbeMaker(front Front) (*ProbeMaker, error) {
-	probe, ok := scenarios.Find(front.Scenario).(*scenarios.Probe)
+// NewProbeCollector prepares a result for a probe that starts as header says. It fails
+// as NewCollector does.
+func NewProbeCollector(header RunHeader) (*ProbeCollector, error) {
+	probe, ok := scenarios.Find(header.Scenario).(*scenarios.Probe)
 	if !ok {
-		return nil, &UnknownScenarioError{front.Scenario}
+		return nil, &UnknownScenarioError{header.Scenario}
 	}
-	m := &ProbeMaker{front: front, counts: newCounts()}
+	m := &ProbeCollector{header: header, counts: newCounts()}
 	var err error
-	if m.expectations, err = parseExpectations(front.Params.Expect); err != nil {
+	if m.expectations, err = parseExpectations(header.Params.Expect); err != nil {
 		return nil, err
 	}
-	if err := front.Params.options(probe); err != nil {
+	if err := header.Params.options(probe); err != nil {
 		return nil, err
 	}
-	m.judge = scenarios.NewProbeJudge(probe, front.Target.Kind, front.Params.KeyPrefix, front.Run)
+	m.judge = scenarios.NewProbeJudge(probe, header.Target.Kind, header.Params.KeyPrefix, header.Run)
 	return m, nil
 }
 
 // Answered takes a reply into account.
-func (m *ProbeMaker) Answered(question string, e *runner.Exchange) {
+func (m *ProbeCollector) Answered(question string, e *runner.Exchange) {
 	if m.judge.Answered(question, e) {
 		m.counts.addOutcome(string(e.Reply.Outcome), string(e.Op.Kind), e)
 	}
 }
 
 // Foreign is an error where a reply is to no question of this probe.
-func (m *ProbeMaker) Foreign() error { return m.judge.Foreign() }
+func (m *ProbeCollector) Foreign() error { return m.judge.Foreign() }
 
 // Make concludes.
-func (m *ProbeMaker) Make(end runner.End) Result {
-	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut, Left: end.Left,
+func (m *ProbeCollector) Make(end runner.End) Result {
+	r := Result{Schema: ResultSchema, RunHeader: m.header, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut, Left: end.Left,
 		Requests: end.Requests, Controls: []scenarios.Control{}, Outcomes: m.counts.outcomes(), Latency: m.counts.latencies(),
 		Verdict:      scenarios.Verdict{Property: "none: a probe only asks", Reasons: []string{}, Violations: []scenarios.Violation{}},
 		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Conclude()}}

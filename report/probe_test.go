@@ -15,36 +15,36 @@ import (
 )
 
 // probeOf probes a simulated target in virtual time.
-func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*Front, *runner.End)) (result Result) {
+func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeader, *runner.End)) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		target, err := targets.Open(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		front := Front{Run: "01TEST", Tool: Tool{"v1", "go1.26"}, Command: "contend probe", Scenario: "probe", Target: TargetOf(target.Describe()),
+		header := RunHeader{Run: "01TEST", Tool: Tool{"v1", "go1.26"}, Command: "contend probe", Scenario: "probe", Target: TargetOf(target.Describe()),
 			Host: Host{"linux", "amd64", 2}, Started: time.Now(), Params: Params{KeyPrefix: "contend-", Expect: []string{"conflict>=1"}}}
-		front.Params.SetOptions(p)
+		header.Params.SetOptions(p)
 		end := runner.End{}
 		if change != nil {
-			change(&front, &end)
+			change(&header, &end)
 		}
-		maker, err := NewProbeMaker(front)
+		collector, err := NewProbeCollector(header)
 		if err != nil {
 			t.Fatal(err)
 		}
 		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second,
-			Inquiries: scenarios.Inquiries(p.Questions(front.Target.Kind, "contend-", "01TEST"))})
+			Inquiries: scenarios.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer probe.Close()
-		summary := probe.Run(t.Context(), maker)
+		summary := probe.Run(t.Context(), collector)
 		end.Requests, end.Elapsed = summary.Requests, summary.Elapsed
-		if maker.Foreign() != nil {
-			t.Error(maker.Foreign())
+		if collector.Foreign() != nil {
+			t.Error(collector.Foreign())
 		}
-		result = maker.Make(end)
+		result = collector.Make(end)
 	})
 	return result
 }
@@ -135,7 +135,7 @@ func TestProbeTableOfWhatIsWrong(t *testing.T) {
 		t.Error(line)
 	}
 	for change, want := range map[string]string{"interrupted": "; interrupted", "stopped": "; it fell silent", "cut": "; its time was up"} {
-		r := probeOf(t, "sim:?latency=0", &scenarios.Probe{Only: scenarios.Groups{"keys"}}, func(_ *Front, end *runner.End) {
+		r := probeOf(t, "sim:?latency=0", &scenarios.Probe{Only: scenarios.Groups{"keys"}}, func(_ *RunHeader, end *runner.End) {
 			end.Interrupted = change == "interrupted"
 			end.Stopped = map[bool]string{true: "it fell silent"}[change == "stopped"]
 			end.Cut = map[bool]string{true: "its time was up"}[change == "cut"]
@@ -148,7 +148,7 @@ func TestProbeTableOfWhatIsWrong(t *testing.T) {
 
 // A probe has no verdict: its status is null, and comes back from a file as none.
 func TestProbeHasNoVerdict(t *testing.T) {
-	r := probeOf(t, "sim:?latency=0", &scenarios.Probe{Only: scenarios.Groups{"types"}}, func(_ *Front, end *runner.End) { end.Units = 31 })
+	r := probeOf(t, "sim:?latency=0", &scenarios.Probe{Only: scenarios.Groups{"types"}}, func(_ *RunHeader, end *runner.End) { end.Units = 31 })
 	text, err := r.MarshalIndent()
 	if err != nil || !bytes.Contains(text, []byte("\"verdict\": {\n    \"status\": null,")) {
 		t.Errorf("%v: %s", err, text[:min(len(text), 3000)])
@@ -205,7 +205,7 @@ func TestProbeInASuite(t *testing.T) {
 
 // What is no result of a probe is refused as an earlier one.
 func TestEarlierRefuses(t *testing.T) {
-	race := resultOf(t, "fail-if-exists", "sim:?latency=5ms", func(_ *Front, p *runner.Plan) { p.Rounds = 1 })
+	race := resultOf(t, "fail-if-exists", "sim:?latency=5ms", func(_ *RunHeader, p *runner.Plan) { p.Rounds = 1 })
 	text, err := race.MarshalIndent()
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 )
 
 // resultOf runs a scenario on a simulated target in virtual time.
-func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Plan)) (result Result) {
+func resultOf(t *testing.T, scenario, url string, change func(*RunHeader, *runner.Plan)) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		target, err := targets.Open(url)
@@ -35,15 +35,15 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 		if twin != nil {
 			plan.Twin = twin
 		}
-		front := Front{Run: plan.Run, Tool: Tool{"v1", "go1.26"}, Command: "contend " + scenario, Scenario: scenario,
+		header := RunHeader{Run: plan.Run, Tool: Tool{"v1", "go1.26"}, Command: "contend " + scenario, Scenario: scenario,
 			Labels: map[string]string{"site": "a|b"}, Target: TargetOf(target.Describe()), Host: Host{"linux", "amd64", 2},
 			Started: time.Now(), Params: Params{Contenders: 12, Rounds: 20, Release: "gate", Seed: "1", ControlRounds: 3,
 				MinContended: scenarios.DefaultMinContended, Thresholds: scenarios.DefaultThresholds,
 				KeyPrefix: "contend-", ExpectVerdict: "held"}}
 		if change != nil {
-			change(&front, &plan)
+			change(&header, &plan)
 		}
-		maker, err := NewMaker(front)
+		collector, err := NewCollector(header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,12 +52,12 @@ func resultOf(t *testing.T, scenario, url string, change func(*Front, *runner.Pl
 			t.Fatal(err)
 		}
 		defer r.Close()
-		summary := r.Run(t.Context(), maker, maker)
+		summary := r.Run(t.Context(), collector, collector)
 		end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
 		if summary.Stopped != nil {
 			end.Stopped = summary.Stopped.Error()
 		}
-		result = maker.Make(end)
+		result = collector.Make(end)
 	})
 	return result
 }
@@ -141,19 +141,19 @@ func TestVerdictLine(t *testing.T) {
 // each bound that it leaves.
 func TestVerdictLineTellsItsStrength(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Front)
+		change func(*RunHeader)
 		want   string
 	}{
-		"rivals":           {func(f *Front) { f.Params.Thresholds.Rivals = 2 }, "certain [weaker than usual: --min-rivals 2]"},
-		"more rivals":      {func(f *Front) { f.Params.Thresholds.Rivals = 11 }, "certain"},
-		"contended":        {func(f *Front) { f.Params.MinContended = 9 }, "certain [weaker than usual: --min-contended 9]"},
-		"uncertain":        {func(f *Front) { f.Params.Thresholds.Uncertain = 0.5 }, "certain [weaker than usual: --max-uncertain 0.5]"},
-		"uncertain rounds": {func(f *Front) { f.Params.Thresholds.UncertainRounds = 1 }, "certain [weaker than usual: --max-uncertain-rounds 1]"},
-		"reach":            {func(f *Front) { f.Params.Thresholds.Reach = time.Second }, "certain and the reach at most 1s"},
-		"several": {func(f *Front) { f.Params.Thresholds.Rivals, f.Params.MinContended = 1, 1 },
+		"rivals":           {func(f *RunHeader) { f.Params.Thresholds.Rivals = 2 }, "certain [weaker than usual: --min-rivals 2]"},
+		"more rivals":      {func(f *RunHeader) { f.Params.Thresholds.Rivals = 11 }, "certain"},
+		"contended":        {func(f *RunHeader) { f.Params.MinContended = 9 }, "certain [weaker than usual: --min-contended 9]"},
+		"uncertain":        {func(f *RunHeader) { f.Params.Thresholds.Uncertain = 0.5 }, "certain [weaker than usual: --max-uncertain 0.5]"},
+		"uncertain rounds": {func(f *RunHeader) { f.Params.Thresholds.UncertainRounds = 1 }, "certain [weaker than usual: --max-uncertain-rounds 1]"},
+		"reach":            {func(f *RunHeader) { f.Params.Thresholds.Reach = time.Second }, "certain and the reach at most 1s"},
+		"several": {func(f *RunHeader) { f.Params.Thresholds.Rivals, f.Params.MinContended = 1, 1 },
 			"certain [weaker than usual: --min-rivals 1, --min-contended 1]"},
 	} {
-		got := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *Front, _ *runner.Plan) { c.change(f) }).VerdictLine()
+		got := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *RunHeader, _ *runner.Plan) { c.change(f) }).VerdictLine()
 		if want := "held: 20 of 20 rounds count as contended, none violated; violation rate under 14.0 % (95 % confidence) of rounds in which every reply was " + c.want; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -418,7 +418,7 @@ verdict.violations.round verdict.violations.detail verdict.violations.witness ve
 expectations.expr expectations.met expectations.figure detail`
 
 func TestJSONHoldsWhatIsPromised(t *testing.T) {
-	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", func(f *Front, _ *runner.Plan) { f.Params.Expect = []string{"throttled==0"} })
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", func(f *RunHeader, _ *runner.Plan) { f.Params.Expect = []string{"throttled==0"} })
 	var object any
 	if err := json.Unmarshal([]byte(render(t, "json", r)), &object); err != nil {
 		t.Fatal(err)

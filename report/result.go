@@ -15,9 +15,9 @@ import (
 // ResultSchema is the format of a result.
 const ResultSchema = "contend.result/1"
 
-// Front is what is known of a run before it starts. It is the head of a result
+// RunHeader is what is known of a run before it starts. It is the head of a result
 // and of a record.
-type Front struct {
+type RunHeader struct {
 	Run      string            `json:"run"`
 	Tool     Tool              `json:"tool"`
 	Command  string            `json:"command"` // can be pasted; secrets masked
@@ -74,7 +74,7 @@ type Params struct {
 }
 
 // Unguarded tells whether what is raced has no guard: it is never held.
-func (f Front) Unguarded() bool {
+func (f RunHeader) Unguarded() bool {
 	contest, ok := scenarios.Find(f.Scenario).(scenarios.Contest)
 	if !ok || f.Params.options(contest) != nil {
 		return false
@@ -144,7 +144,7 @@ func TargetOf(d targets.Description) Target {
 // Result is everything that a run tells: format json.
 type Result struct {
 	Schema string `json:"schema"`
-	Front
+	RunHeader
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Interrupted bool          `json:"interrupted"`
 	Stopped     string        `json:"stopped,omitempty"` // why the run ended early
@@ -196,10 +196,10 @@ type Latency struct {
 	Max     *time.Duration `json:"max_ns"`
 }
 
-// Maker is an observer that makes a result of what it is shown, in the run or
+// Collector is an observer that makes a result of what it is shown, in the run or
 // from a record.
-type Maker struct {
-	front        Front
+type Collector struct {
+	header       RunHeader
 	judge        *scenarios.Judge
 	counts       *counts
 	expectations []expectation
@@ -208,33 +208,33 @@ type Maker struct {
 	foreign      error
 }
 
-// NewMaker prepares a result for a run that starts as front says. It fails on an
+// NewCollector prepares a result for a run that starts as header says. It fails on an
 // expectation that cannot be read and on an unknown scenario.
-func NewMaker(front Front) (*Maker, error) {
-	scenario, ok := scenarios.Find(front.Scenario).(scenarios.Contest)
+func NewCollector(header RunHeader) (*Collector, error) {
+	scenario, ok := scenarios.Find(header.Scenario).(scenarios.Contest)
 	if !ok {
-		return nil, &UnknownScenarioError{front.Scenario}
+		return nil, &UnknownScenarioError{header.Scenario}
 	}
-	m := &Maker{front: front, counts: newCounts()}
+	m := &Collector{header: header, counts: newCounts()}
 	var err error
-	if m.expectations, err = parseExpectations(front.Params.Expect); err != nil {
+	if m.expectations, err = parseExpectations(header.Params.Expect); err != nil {
 		return nil, err
 	}
-	if err := front.Params.options(scenario); err != nil {
+	if err := header.Params.options(scenario); err != nil {
 		return nil, err
 	}
-	if s := front.Params.Sweep; !s.Valid() {
+	if s := header.Params.Sweep; !s.Valid() {
 		return nil, fmt.Errorf("%w: its header has no sweep of %d offsets up to %s", runner.ErrNotARecord, s.Steps, s.Most)
 	}
-	raced, twin := Raced(scenario, front.Params.Unguarded)
+	raced, twin := Raced(scenario, header.Params.Unguarded)
 	m.raced = raced
-	sentBy := front.Target.SentBy
-	if front.Params.Release == string(targets.LastByte) {
-		sentBy = front.Params.Release
+	sentBy := header.Target.SentBy
+	if header.Params.Release == string(targets.LastByte) {
+		sentBy = header.Params.Release
 	}
-	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: front.Params.MinContended,
-		ControlRounds: front.Params.ControlRounds, OneCopy: front.Target.OneCopy, Contenders: front.Params.Contenders, SentBy: sentBy, Relayed: front.Target.Relayed,
-		Settle: front.Params.Settle, Stagger: front.Params.Stagger, Sweep: front.Params.Sweep, Thresholds: front.Params.Thresholds})
+	m.judge = scenarios.NewJudge(scenarios.Terms{Scenario: raced, Twin: twin, MinContended: header.Params.MinContended,
+		ControlRounds: header.Params.ControlRounds, OneCopy: header.Target.OneCopy, Contenders: header.Params.Contenders, SentBy: sentBy, Relayed: header.Target.Relayed,
+		Settle: header.Params.Settle, Stagger: header.Params.Stagger, Sweep: header.Params.Sweep, Thresholds: header.Params.Thresholds})
 	return m, nil
 }
 
@@ -256,34 +256,34 @@ func Raced(s scenarios.Contest, unguarded bool) (raced, twin scenarios.Contest) 
 }
 
 // Controls judges the controls.
-func (m *Maker) Controls(c *runner.Controls) { m.proceed = m.judge.Controls(c) }
+func (m *Collector) Controls(c *runner.Controls) { m.proceed = m.judge.Controls(c) }
 
 // Proceed tells whether there is anything to race for: a guard that the controls
 // showed to be absent needs no contest.
-func (m *Maker) Proceed() bool { return m.proceed }
+func (m *Collector) Proceed() bool { return m.proceed }
 
 // Doubtful names the rounds whose ruling waits for a late read.
-func (m *Maker) Doubtful() []int { return m.judge.Doubtful() }
+func (m *Collector) Doubtful() []int { return m.judge.Doubtful() }
 
 // Counted is how many rounds count so far.
-func (m *Maker) Counted() int { return m.judge.Counted() }
+func (m *Collector) Counted() int { return m.judge.Counted() }
 
 // Undecided names the rounds that another late read may decide.
-func (m *Maker) Undecided() []int { return m.judge.Undecided() }
+func (m *Collector) Undecided() []int { return m.judge.Undecided() }
 
-// Foreign is an error where the rounds are of another scenario than the front
+// Foreign is an error where the rounds are of another scenario than the header
 // says.
-func (m *Maker) Foreign() error { return m.foreign }
+func (m *Collector) Foreign() error { return m.foreign }
 
 // Round takes a round into account.
-func (m *Maker) Round(r *runner.Round) {
-	if r.Home != m.raced.Home() && m.foreign == nil {
-		m.foreign = fmt.Errorf("%w: round %d is not of the scenario %s", runner.ErrNotARecord, r.Number, m.front.Scenario)
+func (m *Collector) Round(r *runner.Round) {
+	if r.Collection != m.raced.Collection() && m.foreign == nil {
+		m.foreign = fmt.Errorf("%w: round %d is not of the scenario %s", runner.ErrNotARecord, r.Number, m.header.Scenario)
 	}
 	if want := len(m.raced.Seeds(r.Key)); len(r.Seeds) != want && m.foreign == nil {
-		m.foreign = fmt.Errorf("%w: round %d has %d seeds, and those of %s have %d", runner.ErrNotARecord, r.Number, len(r.Seeds), m.front.Scenario, want)
+		m.foreign = fmt.Errorf("%w: round %d has %d seeds, and those of %s have %d", runner.ErrNotARecord, r.Number, len(r.Seeds), m.header.Scenario, want)
 	}
-	if want := m.front.Params.Sweep.Offset(r.Number); m.foreign == nil && ((want == nil) != (r.Offset == nil) || want != nil && *want != *r.Offset) {
+	if want := m.header.Params.Sweep.Offset(r.Number); m.foreign == nil && ((want == nil) != (r.Offset == nil) || want != nil && *want != *r.Offset) {
 		m.foreign = fmt.Errorf("%w: round %d has not the offset of its place in the sweep", runner.ErrNotARecord, r.Number)
 	}
 	m.judge.Round(r)
@@ -291,12 +291,12 @@ func (m *Maker) Round(r *runner.Round) {
 }
 
 // Late takes a late read into account.
-func (m *Maker) Late(round int, read *runner.Exchange) { m.judge.Late(round, read) }
+func (m *Collector) Late(round int, read *runner.Exchange) { m.judge.Late(round, read) }
 
 // Make concludes.
-func (m *Maker) Make(end runner.End) Result {
+func (m *Collector) Make(end runner.End) Result {
 	j := m.judge.Conclude(end.Stopped)
-	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
+	r := Result{Schema: ResultSchema, RunHeader: m.header, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
 		Stopped: end.Stopped, Left: end.Left, Requests: end.Requests, Controls: j.Controls, Rounds: end.Rounds,
 		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
 		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail, Refusal: j.Refusal}
@@ -334,8 +334,8 @@ func (r Result) MarshalIndent() ([]byte, error) { return marshalIndent(r) }
 
 // Begun is the result of a watch that has not ended: what stays in a store where
 // its process is killed.
-func Begun(front Front) Result {
-	return Result{Schema: ResultSchema, Front: front, Interrupted: true, Controls: []scenarios.Control{}, Outcomes: []Outcome{}, Latency: []Latency{},
+func Begun(header RunHeader) Result {
+	return Result{Schema: ResultSchema, RunHeader: header, Interrupted: true, Controls: []scenarios.Control{}, Outcomes: []Outcome{}, Latency: []Latency{},
 		Expectations: []Expectation{}, Verdict: scenarios.Verdict{Status: scenarios.Inconclusive, Violations: []scenarios.Violation{},
 			Reasons: []string{"the watch has not ended: it is still running, or contend was killed (go on with --resume)"}}}
 }

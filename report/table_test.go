@@ -202,7 +202,7 @@ func TestWordsForPeople(t *testing.T) {
 			t.Errorf("%d is %s, want %s", d, got, want)
 		}
 	}
-	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *Front, p *runner.Plan) {
+	r := resultOf(t, "fail-if-exists", "sim:?latency=40ms", func(f *RunHeader, p *runner.Plan) {
 		f.Params.Rounds, p.Rounds, f.Params.Expect = 1, 1, []string{"p50(lost)<1h", "max(won)<1h"}
 	})
 	for _, format := range []string{"table", "markdown", "jira", "quiet"} {

@@ -23,7 +23,7 @@ const TrendSchema = "contend.trend/1"
 
 // TrendRun is what a trend takes of a stored run. Its JSON form reads a Result.
 type TrendRun struct {
-	Front
+	RunHeader
 	Rounds   int               `json:"rounds"`
 	Outcomes []Outcome         `json:"outcomes"`
 	Winners  scenarios.Winners `json:"winners"`

@@ -21,7 +21,7 @@ var firstNight = time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 // aRace is a run of a night, with these medians in milliseconds.
 func aRace(night int, won, lost float64) TrendRun {
 	ms := func(v float64) *time.Duration { d := time.Duration(v * 1e6); return &d }
-	return TrendRun{Front: Front{Run: fmt.Sprintf("R%03d", night), Scenario: "fail-if-exists", Started: firstNight.AddDate(0, 0, night),
+	return TrendRun{RunHeader: RunHeader{Run: fmt.Sprintf("R%03d", night), Scenario: "fail-if-exists", Started: firstNight.AddDate(0, 0, night),
 		Params: Params{Contenders: 12, ExpectVerdict: "held"}, Tool: Tool{Version: "v1", Go: "go1.26"},
 		Target: Target{Kind: "redis", URL: "redis://a:6379", Server: "Redis 7", Strategy: map[string]string{"create": "nx"}}},
 		Rounds: 20, Winners: scenarios.Winners{Min: 1, Max: 1, One: 20}, Verdict: TrendVerdict{Status: scenarios.Held},
@@ -36,13 +36,13 @@ func aWatch(night int, ages ...[2]float64) TrendRun {
 	r.Params.ExpectVerdict = "violated"
 	for i, age := range ages {
 		g := &runner.Ghost{Run: r.Run, Target: r.Target.URL, Key: fmt.Sprintf("%s-%d", r.Run, i), Arm: scenarios.WriteArm, Epoch: r.Started,
-			Terms: runner.GhostTerms{TTL: 30 * time.Second, Tolerance: time.Second}, State: runner.GhostBlocked, Created: &runner.Sighting{}}
-		at := func(seconds float64, o targets.Outcome) *runner.Sighting {
+			Terms: runner.GhostTerms{TTL: 30 * time.Second, Tolerance: time.Second}, State: runner.GhostBlocked, Created: &runner.Observation{}}
+		at := func(seconds float64, o targets.Outcome) *runner.Observation {
 			if seconds == 0 {
 				return nil
 			}
 			d := 30*time.Second + time.Duration(seconds*1e9)
-			return &runner.Sighting{Call: d, Return: d, Outcome: o}
+			return &runner.Observation{Call: d, Return: d, Outcome: o}
 		}
 		g.LastBlocked, g.FirstFree = at(age[0], targets.Conflict), at(age[1], targets.OK)
 		if g.Closed = g.FirstFree != nil; g.Closed {
@@ -169,11 +169,11 @@ func TestTrendSweep(t *testing.T) {
 	second := aWatch(0, [2]float64{300, 0})
 	second.Run = "W-second"
 	abandoned := *first.Ghosts[0]
-	abandoned.State, abandoned.LastBlocked, abandoned.FirstFree = runner.GhostAbandoned, &runner.Sighting{Call: 1e18, Return: 1e18}, nil
+	abandoned.State, abandoned.LastBlocked, abandoned.FirstFree = runner.GhostAbandoned, &runner.Observation{Call: 1e18, Return: 1e18}, nil
 	once := *first.Ghosts[0]
-	once.Arm, once.LastBlocked = scenarios.OnceArm, &runner.Sighting{Call: 1e17, Return: 1e17}
+	once.Arm, once.LastBlocked = scenarios.OnceArm, &runner.Observation{Call: 1e17, Return: 1e17}
 	read := *first.Ghosts[0]
-	read.Arm, read.LastBlocked = scenarios.ReadArm, &runner.Sighting{Call: 1e17, Return: 1e17}
+	read.Arm, read.LastBlocked = scenarios.ReadArm, &runner.Observation{Call: 1e17, Return: 1e17}
 	second.Ghosts = append(second.Ghosts, &abandoned, &once, &read)
 	for i, g := range second.Ghosts {
 		g.Run, g.Key = second.Run, fmt.Sprint("second-", i)
@@ -192,7 +192,7 @@ func TestTrendSweep(t *testing.T) {
 // A run that was killed counts where runs like it do.
 func TestTrendOfAKilledRun(t *testing.T) {
 	killed := aWatch(1, [2]float64{10, 20})
-	killed.Killed, killed.Verdict, killed.Front = true, TrendVerdict{}, Front{Run: killed.Run, Scenario: killed.Scenario, Started: killed.Started, Target: Target{URL: killed.Target.URL}}
+	killed.Killed, killed.Verdict, killed.RunHeader = true, TrendVerdict{}, RunHeader{Run: killed.Run, Scenario: killed.Scenario, Started: killed.Started, Target: Target{URL: killed.Target.URL}}
 	s := only(t, Trend([]TrendRun{killed, aWatch(0, [2]float64{10, 20}), aWatch(2, [2]float64{10, 20})}))
 	if len(s.Nights) != 3 || s.Nights[1].Keys != 1 || s.Nights[1].Verdict != "" || len(s.Nights[1].Changes)+len(s.Nights[2].Changes) > 0 {
 		t.Errorf("%+v", s.Nights)

@@ -12,37 +12,37 @@ import (
 	"contend/targets"
 )
 
-// WatchMaker is an observer that makes a result of the watch that it is shown,
+// WatchCollector is an observer that makes a result of the watch that it is shown,
 // in the run or from a record.
-type WatchMaker struct {
-	front        Front
+type WatchCollector struct {
+	header       RunHeader
 	judge        *scenarios.GhostJudge
 	counts       *counts
 	expectations []expectation
 }
 
-// NewWatchMaker prepares a result for a watch that starts as front says. It
-// fails as NewMaker does.
-func NewWatchMaker(front Front) (*WatchMaker, error) {
-	m := &WatchMaker{front: front, counts: newCounts(), judge: scenarios.NewGhostJudge(front.Run)}
+// NewWatchCollector prepares a result for a watch that starts as header says. It
+// fails as NewCollector does.
+func NewWatchCollector(header RunHeader) (*WatchCollector, error) {
+	m := &WatchCollector{header: header, counts: newCounts(), judge: scenarios.NewGhostJudge(header.Run)}
 	var err error
-	m.expectations, err = parseExpectations(front.Params.Expect)
+	m.expectations, err = parseExpectations(header.Params.Expect)
 	return m, err
 }
 
 // Earlier takes the violations that an earlier process told of the run.
-func (m *WatchMaker) Earlier(all []scenarios.Violation) { m.judge.Earlier(all) }
+func (m *WatchCollector) Earlier(all []scenarios.Violation) { m.judge.Earlier(all) }
 
 // Controls judges the checks that go before.
-func (m *WatchMaker) Controls(c *runner.Controls) { m.judge.Controls(c) }
+func (m *WatchCollector) Controls(c *runner.Controls) { m.judge.Controls(c) }
 
 // Watching takes the keys.
-func (m *WatchMaker) Watching(ghosts []*runner.Ghost) { m.judge.Watching(ghosts) }
+func (m *WatchCollector) Watching(ghosts []*runner.Ghost) { m.judge.Watching(ghosts) }
 
 // Asked takes a reply into account.
-func (m *WatchMaker) Asked(g *runner.Ghost, e *runner.Exchange) {
+func (m *WatchCollector) Asked(g *runner.Ghost, e *runner.Exchange) {
 	m.judge.Asked(g, e)
-	if g.Run == m.front.Run && e.Op.Value.Token != runner.Token(g.Key, 0, 1) {
+	if g.Run == m.header.Run && e.Op.Value.Token != runner.Token(g.Key, 0, 1) {
 		m.counts.addProbe(e)
 	}
 }
@@ -64,9 +64,9 @@ func (c *counts) addProbe(e *runner.Exchange) {
 }
 
 // Make concludes.
-func (m *WatchMaker) Make(end runner.End) Result {
+func (m *WatchCollector) Make(end runner.End) Result {
 	j := m.judge.Conclude(scenarios.GhostEnd{Stopped: end.Stopped, Cut: end.Cut, Interrupted: end.Interrupted})
-	r := Result{Schema: ResultSchema, Front: m.front, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
+	r := Result{Schema: ResultSchema, RunHeader: m.header, Elapsed: end.Elapsed, Interrupted: end.Interrupted,
 		Stopped: end.Stopped, Cut: end.Cut, Left: end.Left, Requests: end.Requests, Controls: j.Controls, Rounds: j.Detail.Ghosts.Watched(),
 		Outcomes: m.counts.outcomes(), Winners: j.Winners, Latency: m.counts.latencies(), Contention: j.Contention,
 		Verdict: j.Verdict, Expectations: []Expectation{}, Detail: j.Detail}

@@ -85,12 +85,12 @@ func BenchmarkOperation(b *testing.B) {
 func BenchmarkMillionOperations(b *testing.B) {
 	const contenders, rounds = 12, 1_000_000/12 + 1
 	for b.Loop() {
-		maker, err := report.NewMaker(report.Front{Scenario: "fail-if-exists"})
+		collector, err := report.NewCollector(report.RunHeader{Scenario: "fail-if-exists"})
 		if err != nil {
 			b.Fatal(err)
 		}
-		summary := start(b, &instant{}, plan(contenders, rounds)).Run(b.Context(), maker, maker)
-		r := maker.Make(runner.End{Rounds: summary.Rounds})
+		summary := start(b, &instant{}, plan(contenders, rounds)).Run(b.Context(), collector, collector)
+		r := collector.Make(runner.End{Rounds: summary.Rounds})
 		if r.Winners.One != rounds {
 			b.Fatalf("%+v", r.Winners)
 		}

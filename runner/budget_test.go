@@ -250,11 +250,11 @@ func TestAnInterruptEndsWaits(t *testing.T) {
 type once struct{}
 
 func (once) Next(g *runner.Ghost) (targets.Op, time.Duration, bool) {
-	return targets.Op{Kind: targets.Write, Key: g.Key, Home: targets.IfAbsent}, 0, !g.Closed
+	return targets.Op{Kind: targets.Write, Key: g.Key, Collection: targets.Plain}, 0, !g.Closed
 }
 
 func (once) Observe(g *runner.Ghost, e *runner.Exchange) {
-	g.Closed, g.Created = true, &runner.Sighting{Return: e.Return}
+	g.Closed, g.Created = true, &runner.Observation{Return: e.Return}
 }
 
 // watching is an observer of a watch that is told of waits.

@@ -77,14 +77,14 @@ func (c *Contender) hold(d time.Duration, wait func(time.Duration)) {
 
 // Read asks for the round's key.
 func (c *Contender) Read() *targets.Reply {
-	return c.Do(targets.Op{Kind: targets.Read, Key: c.Round.Key, Home: c.Round.Home})
+	return c.Do(targets.Op{Kind: targets.Read, Key: c.Round.Key, Collection: c.Round.Collection})
 }
 
 // Write stores a record with a token of its own and the given version.
 func (c *Contender) Write(version int64, cond targets.Condition) *targets.Reply {
 	record := c.Record()
 	record.Version = version
-	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: cond, Value: record})
+	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Collection: c.Round.Collection, If: cond, Value: record})
 }
 
 // Record is one to be written: with a token of its own, our time, and the run's

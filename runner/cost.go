@@ -24,7 +24,7 @@ func (c Cost) Total() int { return c.WarmUp + c.Controls + c.Rounds*c.EachRound 
 // Cost counts, on a target that describes itself so.
 func (p Plan) Cost(d targets.Description) Cost {
 	each := func(contest Contest) int { return requestsOf(contest, "", p.Contenders) }
-	keys := len(places(p.Race, ""))
+	keys := len(keysOf(p.Race, ""))
 	c := Cost{WarmUp: warmUp(d.WarmUp, p.Contenders+ownSessions), EachRound: each(p.Race), Rounds: p.Rounds, Late: p.Rounds * keys, Keys: p.Rounds * keys}
 	if !p.SkipControls {
 		c.Controls = 1 + p.Contenders
@@ -36,7 +36,7 @@ func (p Plan) Cost(d targets.Description) Cost {
 		}
 		if p.Twin != nil {
 			c.Controls += p.ControlRounds * each(p.Twin)
-			c.Keys += p.ControlRounds * len(places(p.Twin, ""))
+			c.Keys += p.ControlRounds * len(keysOf(p.Twin, ""))
 		}
 	}
 	// A volatile target forgets by itself.
@@ -68,7 +68,7 @@ func (p Plan) Takes(d targets.Description) time.Duration {
 		for range p.ControlRounds {
 			if p.Twin != nil {
 				c.round(p, p.Twin, p.Stagger)
-				fixed += len(places(p.Twin, ""))
+				fixed += len(keysOf(p.Twin, ""))
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (p Plan) Takes(d targets.Description) time.Duration {
 		swept := Round{Offset: p.Sweep.Offset(i + 1)}
 		c.round(p, p.Race, p.Stagger+swept.apart())
 	}
-	keys := len(places(p.Race, ""))
+	keys := len(keysOf(p.Race, ""))
 	if rounds > 0 {
 		c.now = c.now.Add(p.Late)
 	}
@@ -101,7 +101,7 @@ func (p Plan) Takes(d targets.Description) time.Duration {
 
 // round follows Runner.round.
 func (c *course) round(p Plan, contest Contest, stagger time.Duration) {
-	seeds, reads := len(contest.Seeds("")), len(places(contest, ""))
+	seeds, reads := len(contest.Seeds("")), len(keysOf(contest, ""))
 	c.await(requestsOf(contest, "", p.Contenders))
 	if timed, ok := contest.(Timed); ok {
 		c.now = timed.Begin(c.now)
@@ -113,7 +113,7 @@ func (c *course) round(p Plan, contest Contest, stagger time.Duration) {
 
 // requestsOf counts those of a round in which nothing has to be asked again.
 func requestsOf(contest Contest, key string, contenders int) int {
-	return len(contest.Seeds(key)) + contenders*contest.Requests() + len(places(contest, key))
+	return len(contest.Seeds(key)) + contenders*contest.Requests() + len(keysOf(contest, key))
 }
 
 // sequentialCost counts the requests of the sequential checks.

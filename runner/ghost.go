@@ -23,21 +23,21 @@ type Ghost struct {
 	State   GhostState    `json:"state"`
 	Closed  bool          `json:"closed"` // nothing more is asked of it
 	Why     string        `json:"why,omitempty"`
-	Created *Sighting     `json:"created,omitempty"` // nil: not acknowledged
-	Tried   *Sighting     `json:"tried,omitempty"`   // a write whose meaning a read will settle
+	Created *Observation  `json:"created,omitempty"` // nil: not acknowledged
+	Tried   *Observation  `json:"tried,omitempty"`   // a write whose meaning a read will settle
 	Granted time.Duration `json:"granted_ns,omitempty"`
 	Expires time.Time     `json:"expires,omitzero"` // as the store told it, by its clock
 	// BlockedLive: a create was refused before the expiry, as it must be.
 	BlockedLive bool `json:"blocked_live,omitempty"`
 	// LivedUntil is the call of the last of those: so long the key lived at least.
 	LivedUntil  time.Duration `json:"lived_until_ns,omitempty"`
-	LastBlocked *Sighting     `json:"last_blocked,omitempty"`
+	LastBlocked *Observation  `json:"last_blocked,omitempty"`
 	// Proven is the refusal at the greatest age that is certain, ProvenAge.
-	Proven     *Sighting     `json:"proven,omitempty"`
+	Proven     *Observation  `json:"proven,omitempty"`
 	ProvenAge  time.Duration `json:"proven_age_ns,omitempty"`
-	FirstFree  *Sighting     `json:"first_free,omitempty"`
-	LastShown  *Sighting     `json:"last_shown,omitempty"` // by a read
-	FirstGone  *Sighting     `json:"first_gone,omitempty"`
+	FirstFree  *Observation  `json:"first_free,omitempty"`
+	LastShown  *Observation  `json:"last_shown,omitempty"` // by a read
+	FirstGone  *Observation  `json:"first_gone,omitempty"`
 	Probes     int           `json:"probes"`     // answered or not, the create and controls left out
 	Unanswered int           `json:"unanswered"` // of those: told nothing
 	// Asked is the call of the last request on the schedule.
@@ -83,8 +83,8 @@ const (
 	GhostAbandoned GhostState = "abandoned" // its store died, or nobody knows when it was created
 )
 
-// Sighting is one reply that tells something of a ghost.
-type Sighting struct {
+// Observation is one reply that tells something of a ghost.
+type Observation struct {
 	Call    time.Duration   `json:"call_ns"`
 	Return  time.Duration   `json:"return_ns"`
 	Outcome targets.Outcome `json:"outcome"`

@@ -10,9 +10,9 @@ import (
 	"contend/targets"
 )
 
-// Own is the Contender of exchanges that the runner made itself: seeds,
+// ByRunner is the Contender of exchanges that the runner made itself: seeds,
 // read-backs, controls.
-const Own = -1
+const ByRunner = -1
 
 // Exchange is one request with its reply. Its times are on one monotonic clock,
 // since the start of the run.
@@ -65,13 +65,13 @@ func (e *Exchange) UnmarshalJSON(b []byte) error {
 // Round is one contest on one fresh key. The runner uses its memory again for
 // the next: whoever is handed one keeps copies, not the Round.
 type Round struct {
-	Number int           `json:"round"` // from 1 in its phase
-	Key    string        `json:"key"`
-	Home   targets.Guard `json:"home,omitempty"`
-	Seeds  []Exchange    `json:"seeds,omitempty"` // before the release
-	Ops    []Exchange    `json:"ops"`             // of the contenders, by contender and time
-	Reads  []Exchange    `json:"reads"`           // after all have returned
-	Done   time.Duration `json:"done_ns"`
+	Number     int                `json:"round"` // from 1 in its phase
+	Key        string             `json:"key"`
+	Collection targets.Collection `json:"home,omitempty"`
+	Seeds      []Exchange         `json:"seeds,omitempty"` // before the release
+	Ops        []Exchange         `json:"ops"`             // of the contenders, by contender and time
+	Reads      []Exchange         `json:"reads"`           // after all have returned
+	Done       time.Duration      `json:"done_ns"`
 	// Offset is how long after the first contender the second was released, before it
 	// where that is negative. nil: the round is of no sweep.
 	Offset *time.Duration `json:"offset_ns,omitempty"`

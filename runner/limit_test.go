@@ -36,7 +36,7 @@ func (talkative) Do(context.Context, targets.Op) targets.Reply {
 // and the words say where.
 func TestRepliesHaveALimit(t *testing.T) {
 	e := &Exchange{}
-	(&line{requests: t.Context(), timeout: time.Second, start: time.Now()}).exchange(talkative{}, e)
+	(&connection{requests: t.Context(), timeout: time.Second, start: time.Now()}).exchange(talkative{}, e)
 	short := func(how string, r targets.Reply) {
 		t.Helper()
 		for _, text := range []string{r.Code, r.Trace, r.Message} {

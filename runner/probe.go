@@ -64,7 +64,7 @@ type ProbeSummary struct {
 
 // Prober is one probe, with its session open.
 type Prober struct {
-	line
+	connection
 	plan     ProbePlan
 	session  targets.Session
 	observer ProbeObserver
@@ -76,12 +76,12 @@ type Prober struct {
 // OpenProbe connects to the target and opens the session. Nothing is asked yet.
 // Close ends it.
 func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Prober, error) {
-	p := &Prober{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan}
+	p := &Prober{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan}
 	if err := p.prepare(ctx, targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 1}); err != nil {
 		return nil, err
 	}
 	var err error
-	if p.session, err = p.line.session(ctx, Own); err != nil {
+	if p.session, err = p.connection.session(ctx, ByRunner); err != nil {
 		return nil, err
 	}
 	d := p.opened()
@@ -188,7 +188,7 @@ func mayHaveWritten(e *Exchange) bool {
 
 // ask sends one request and counts it.
 func (p *Prober) ask(op targets.Op) Exchange {
-	e := Exchange{Contender: Own, Op: op}
+	e := Exchange{Contender: ByRunner, Op: op}
 	p.exchange(p.session, &e)
 	p.summary.Requests += int64(e.Reply.Attempts)
 	p.summary.Units += int64(e.Reply.Attempts * p.target.Describe().Units(sizeOf(op)))
@@ -199,7 +199,7 @@ func (p *Prober) ask(op targets.Op) Exchange {
 		p.silent, p.refusal = p.silent+1, firstNonEmpty(p.refusal, e.Reply.Text())
 	}
 	if broken(&e) {
-		p.reopen(&p.session, Own)
+		p.reopen(&p.session, ByRunner)
 	}
 	return e
 }

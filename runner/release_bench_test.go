@@ -63,14 +63,14 @@ func BenchmarkContendedCreates(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			best := redisBenchmark(b, hostOf(b, server), n)
 			rounds := max(b.N, 20)
-			maker, err := report.NewMaker(report.Front{Scenario: "fail-if-exists"})
+			collector, err := report.NewCollector(report.RunHeader{Scenario: "fail-if-exists"})
 			if err != nil {
 				b.Fatal(err)
 			}
 			run := start(b, openURL(b, server), plan(n, rounds))
 			recorder := runner.NewRecorder(io.Discard, map[string]string{"scenario": "fail-if-exists"})
 			raced := &raced{}
-			run.Run(b.Context(), runner.Observers{maker, recorder, raced}, nil)
+			run.Run(b.Context(), runner.Observers{collector, recorder, raced}, nil)
 			each := float64(n*(rounds-1)) / raced.last.Sub(raced.first).Seconds()
 			b.ReportMetric(each, "creates/s")
 			b.ReportMetric(each/best, "of-redis-benchmark")

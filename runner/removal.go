@@ -54,7 +54,7 @@ var lookAgain = []time.Duration{0, 100 * time.Millisecond, time.Second}
 
 // look lists what begins with the prefix and should be gone. It gives the keys that
 // every listing showed, and how many requests that took.
-func (l *line) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
+func (l *connection) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
 	for _, wait := range lookAgain {
 		time.Sleep(wait)
 		_ = l.spend(l.requests, 1)
@@ -78,7 +78,7 @@ func (l *line) look(prefix string, should func(key string) bool) (keys []string,
 }
 
 // list gives up where it takes longer than anybody would wait.
-func (l *line) list(prefix string) (deletes []targets.Op, requests int, err error) {
+func (l *connection) list(prefix string) (deletes []targets.Op, requests int, err error) {
 	ctx, cancel := context.WithTimeout(l.requests, l.patience())
 	defer cancel()
 	return l.target.List(ctx, prefix)
@@ -86,7 +86,7 @@ func (l *line) list(prefix string) (deletes []targets.Op, requests int, err erro
 
 // removeOver sends deletes over sessions, side by side, and hands over what came of
 // each, from one goroutine. It gives up on a target that serves none of them.
-func (l *line) removeOver(sessions []targets.Session, deletes []targets.Op, got func(i int, r *targets.Reply)) {
+func (l *connection) removeOver(sessions []targets.Session, deletes []targets.Op, got func(i int, r *targets.Reply)) {
 	type answer struct {
 		i     int
 		reply targets.Reply
@@ -155,8 +155,8 @@ func (l *line) removeOver(sessions []targets.Session, deletes []targets.Op, got 
 }
 
 // remove sends a delete.
-func (l *line) remove(session *targets.Session, number int, op targets.Op) targets.Reply {
-	e := Exchange{Contender: Own, Op: op}
+func (l *connection) remove(session *targets.Session, number int, op targets.Op) targets.Reply {
+	e := Exchange{Contender: ByRunner, Op: op}
 	l.exchange(*session, &e)
 	if broken(&e) {
 		l.reopen(session, number)
@@ -179,7 +179,7 @@ func Remove(ctx context.Context, target targets.Target, prefix string, deletes [
 	if len(deletes) == 0 {
 		return Removal{}, nil
 	}
-	l := newLine(ctx, target, timeout, limits)
+	l := newConnection(ctx, target, timeout, limits)
 	l.requests, l.told = ctx, told
 	sessions := make([]targets.Session, min(removalSessions, len(deletes)))
 	if err := l.prepare(ctx, targets.Needs{Sessions: 1}); err != nil {

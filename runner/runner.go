@@ -16,8 +16,8 @@ import (
 
 // Contest is what the contenders of one round do.
 type Contest interface {
-	// Home is the guard that the round's key is written under.
-	Home() targets.Guard
+	// Collection is where the round's key is kept.
+	Collection() targets.Collection
 	// Seeds are the ops that bring a fresh key to the state the round starts
 	// from.
 	Seeds(key string) []targets.Op
@@ -29,17 +29,17 @@ type Contest interface {
 	Requests() int
 }
 
-// Place is a key, and where it is kept.
-type Place struct {
-	Key  string
-	Home targets.Guard
+// Key is a key, and where it is kept.
+type Key struct {
+	Name       string
+	Collection targets.Collection
 }
 
 // ManyKeyed contests work on more keys than the round's own.
 type ManyKeyed interface {
 	// Others gives the other keys of a round; each begins with the round's own and
 	// a hyphen.
-	Others(key string) []Place
+	Others(key string) []Key
 }
 
 // Timed contests begin their rounds at instants of their choice.
@@ -65,8 +65,8 @@ type Expiring interface {
 }
 
 // places are all keys of a round of the contest, its own first.
-func places(contest Contest, key string) []Place {
-	all := []Place{{key, contest.Home()}}
+func keysOf(contest Contest, key string) []Key {
+	all := []Key{{key, contest.Collection()}}
 	if many, ok := contest.(ManyKeyed); ok {
 		all = append(all, many.Others(key)...)
 	}
@@ -139,7 +139,7 @@ var ErrUnserved = fmt.Errorf("the target decided on no write for %d rounds", uns
 
 // Runner is one run, with its sessions open.
 type Runner struct {
-	line
+	connection
 	plan     Plan
 	observer Observer
 	steering Steering
@@ -167,13 +167,13 @@ type Runner struct {
 // Open connects to the target, makes what the plan needs there, and opens a
 // session for each contender. Nothing is contended for yet. Close ends it.
 func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error) {
-	r := &Runner{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan,
+	r := &Runner{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan,
 		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
 	r.body = body(r.random, plan.ValueSize)
 	needs := targets.Needs{Sessions: plan.Contenders + ownSessions}
-	for _, at := range places(plan.Race, "") {
-		if !slices.Contains(needs.Guards, at.Home) {
-			needs.Guards = append(needs.Guards, at.Home)
+	for _, at := range keysOf(plan.Race, "") {
+		if guard := targets.Guard(at.Collection); !slices.Contains(needs.Guards, guard) {
+			needs.Guards = append(needs.Guards, guard)
 		}
 	}
 	if expiring, ok := plan.Race.(Expiring); ok {
@@ -342,10 +342,10 @@ func (r *Runner) controls(ctx context.Context) bool {
 // on the same store, the one that the run was opened on.
 func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	key := r.key("n")
-	home := r.plan.Race.Home()
-	write := r.ownDo(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: home, Value: targets.Record{Token: Token(key, 0, 1)}})
+	collection := r.plan.Race.Collection()
+	write := r.ownDo(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: collection, Value: targets.Record{Token: Token(key, 0, 1)}})
 	c.Nonce = append(c.Nonce, write)
-	read := targets.Op{Kind: targets.Read, Key: key, Home: home}
+	read := targets.Op{Kind: targets.Read, Key: key, Collection: collection}
 	var blind []int // contenders that have not seen it
 	r.each(r.requests, len(r.contenders), false, func(int) targets.Op { return read }, func(i int, e *Exchange) {
 		c.Nonce = append(c.Nonce, *e)
@@ -416,7 +416,7 @@ func (r *Runner) enough() bool {
 // round seeds, releases, settles and reads back. It tells whether the round was
 // run: it was not if ctx ended before the release.
 func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool {
-	round.Home = contest.Home()
+	round.Collection = contest.Collection()
 	if r.lead > 0 {
 		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
 	}
@@ -432,7 +432,7 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		if ctx.Err() != nil {
 			return false
 		}
-		round.Seeds = append(round.Seeds, r.ownDo(0, Own, op))
+		round.Seeds = append(round.Seeds, r.ownDo(0, ByRunner, op))
 	}
 	if round.Seeded() {
 		if r.spendSpread(ctx, len(r.contenders), contest.Requests(), r.plan.Stagger+round.apart()) != nil {
@@ -442,7 +442,7 @@ func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool 
 		if excess := sent - len(r.contenders)*contest.Requests(); excess > 0 {
 			r.budget.book(time.Now(), 1, excess, 0)
 		}
-		r.readBack(round, places(contest, round.Key))
+		r.readBack(round, keysOf(contest, round.Key))
 		r.reopenBroken()
 	}
 	if round.Decided() {
@@ -508,7 +508,7 @@ const readAttempts = 3
 
 // readBack reads the final state of every key: once, or twice after the settling
 // time where an outcome is unknown.
-func (r *Runner) readBack(round *Round, places []Place) {
+func (r *Runner) readBack(round *Round, places []Key) {
 	reads := 1
 	if round.Unsettled() {
 		settle := r.plan.Settle
@@ -519,13 +519,13 @@ func (r *Runner) readBack(round *Round, places []Place) {
 		reads = 2
 	}
 	for _, at := range places {
-		r.readPlace(round, at, reads)
+		r.readKey(round, at, reads)
 	}
 }
 
-func (r *Runner) readPlace(round *Round, at Place, reads int) {
+func (r *Runner) readKey(round *Round, at Key, reads int) {
 	for failed, refused := 0, 0; reads > 0 && failed < readAttempts; {
-		e := r.ownDo(0, Own, targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home})
+		e := r.ownDo(0, ByRunner, targets.Op{Kind: targets.Read, Key: at.Name, Collection: at.Collection})
 		round.Reads = append(round.Reads, e)
 		switch refused++; {
 		case e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing:
@@ -655,10 +655,10 @@ func (r *Runner) lateReads(ctx context.Context) {
 
 // readLate reads every key of so many rounds.
 func (r *Runner) readLate(ctx context.Context, rounds int, number func(int) int) {
-	keys := len(places(r.plan.Race, ""))
+	keys := len(keysOf(r.plan.Race, ""))
 	r.each(ctx, rounds*keys, true, func(i int) targets.Op {
-		at := places(r.plan.Race, r.raceKey(number(i/keys)))[i%keys]
-		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
+		at := keysOf(r.plan.Race, r.raceKey(number(i/keys)))[i%keys]
+		return targets.Op{Kind: targets.Read, Key: at.Name, Collection: at.Collection}
 	}, func(i int, e *Exchange) { r.observer.Late(number(i/keys), e) })
 }
 
@@ -701,7 +701,7 @@ func (r *Runner) lateNonce() {
 		return
 	}
 	for session := range r.own {
-		e := r.ownDo(session, Own, targets.Op{Kind: targets.Read, Key: r.nonceWrite.Key, Home: r.nonceWrite.Home})
+		e := r.ownDo(session, ByRunner, targets.Op{Kind: targets.Read, Key: r.nonceWrite.Key, Collection: r.nonceWrite.Collection})
 		r.observer.Late(0, &e)
 		if e.Reply.Outcome != targets.Missing {
 			return
@@ -750,7 +750,7 @@ func (r *Runner) clean() error {
 	count, place := r.written()
 	r.each(r.requests, count, true, func(i int) targets.Op {
 		at := place(i)
-		return targets.Op{Kind: targets.Delete, Key: at.Key, Home: at.Home}
+		return targets.Op{Kind: targets.Delete, Key: at.Name, Collection: at.Collection}
 	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
 	keys, requests, err := r.look(r.key(""), everything)
 	r.summary.Requests += int64(requests)
@@ -761,34 +761,34 @@ func (r *Runner) clean() error {
 }
 
 // written are all keys that the run may have written to.
-func (r *Runner) written() (count int, place func(i int) Place) {
-	home := r.plan.Race.Home()
-	var fixed []Place
+func (r *Runner) written() (count int, place func(i int) Key) {
+	collection := r.plan.Race.Collection()
+	var fixed []Key
 	if !r.plan.SkipControls {
-		fixed = append(fixed, Place{r.key("n"), home})
+		fixed = append(fixed, Key{r.key("n"), collection})
 	}
 	if !r.plan.SkipControls && !r.plan.Unguarded {
-		fixed = append(fixed, Place{r.key("s-create"), targets.IfAbsent}, Place{r.key("s-cas"), targets.IfVersion})
+		fixed = append(fixed, Key{r.key("s-create"), targets.Plain}, Key{r.key("s-cas"), targets.Versioned})
 	}
 	for n := 1; n <= r.twins; n++ {
-		fixed = append(fixed, places(r.plan.Twin, r.twinKey(n))...)
+		fixed = append(fixed, keysOf(r.plan.Twin, r.twinKey(n))...)
 	}
-	keys := len(places(r.plan.Race, ""))
-	return len(fixed) + r.races*keys, func(i int) Place {
+	keys := len(keysOf(r.plan.Race, ""))
+	return len(fixed) + r.races*keys, func(i int) Key {
 		if i < len(fixed) {
 			return fixed[i]
 		}
 		i -= len(fixed)
-		return places(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
+		return keysOf(r.plan.Race, r.raceKey(i/keys+1))[i%keys]
 	}
 }
 
 // readLeft reads the keys where they could not be listed.
-func (r *Runner) readLeft(left *Left, count int, place func(i int) Place, unlisted error) {
+func (r *Runner) readLeft(left *Left, count int, place func(i int) Key, unlisted error) {
 	seen := 0
 	r.each(r.requests, count, true, func(i int) targets.Op {
 		at := place(i)
-		return targets.Op{Kind: targets.Read, Key: at.Key, Home: at.Home}
+		return targets.Op{Kind: targets.Read, Key: at.Name, Collection: at.Collection}
 	}, func(i int, e *Exchange) {
 		switch e.Reply.Outcome {
 		case targets.OK:

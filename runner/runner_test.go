@@ -558,9 +558,9 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := &history{}
-	got, err := runner.Replay(bytes.NewReader(b.Bytes()), func(header json.RawMessage) (runner.Shown, error) {
-		var front struct{ Schema, Scenario string }
-		if err := json.Unmarshal(header, &front); err != nil || front.Scenario != "x" || front.Schema != runner.RecordSchema {
+	got, err := runner.Replay(bytes.NewReader(b.Bytes()), func(line json.RawMessage) (runner.Shown, error) {
+		var header struct{ Schema, Scenario string }
+		if err := json.Unmarshal(line, &header); err != nil || header.Scenario != "x" || header.Schema != runner.RecordSchema {
 			t.Errorf("header %s: %v", header, err)
 		}
 		return runner.Shown{Observer: read}, nil

@@ -72,7 +72,7 @@ type WatchSummary struct {
 
 // Watcher is one watch, with its sessions open.
 type Watcher struct {
-	line
+	connection
 	plan     WatchPlan
 	body     json.RawMessage
 	sessions []targets.Session
@@ -105,7 +105,7 @@ type answer struct {
 // OpenWatch connects to the target and opens the sessions. Nothing is written
 // yet. Close ends it.
 func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Watcher, error) {
-	w := &Watcher{line: newLine(ctx, target, plan.Timeout, plan.Limits), plan: plan,
+	w := &Watcher{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan,
 		sessions: make([]targets.Session, max(plan.Sessions, ownSessions))}
 	w.wall = w.start.Round(0)
 	w.body = body(rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), plan.ValueSize)
@@ -205,7 +205,7 @@ func (w *Watcher) offset(g *Ghost) time.Duration { return w.wall.Sub(g.Epoch.Rou
 // latest is the last instant at which the key is known to have been asked.
 func (g *Ghost) latest() time.Duration {
 	last := time.Duration(0)
-	for _, s := range []*Sighting{g.Created, g.Tried, g.LastBlocked, g.FirstFree, g.LastShown, g.FirstGone} {
+	for _, s := range []*Observation{g.Created, g.Tried, g.LastBlocked, g.FirstFree, g.LastShown, g.FirstGone} {
 		if s != nil {
 			last = max(last, s.Return)
 		}
@@ -237,13 +237,13 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 		return e.Reply
 	})
 	key := w.key("n")
-	c.Nonce = append(c.Nonce, do(0, Own, targets.Op{Kind: targets.Write, Key: key, Home: targets.IfAbsent,
+	c.Nonce = append(c.Nonce, do(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: targets.Plain,
 		Value: targets.Record{Token: Token(key, 0, 1)}}))
 	for i := range w.sessions {
 		if ctx.Err() != nil {
 			break
 		}
-		c.Nonce = append(c.Nonce, do(i, i, targets.Op{Kind: targets.Read, Key: key, Home: targets.IfAbsent}))
+		c.Nonce = append(c.Nonce, do(i, i, targets.Op{Kind: targets.Read, Key: key, Collection: targets.Plain}))
 	}
 	w.removal += 3
 	return c
@@ -399,17 +399,17 @@ func (w *Watcher) clean(controls *Controls) error {
 	var deletes []targets.Op
 	ghosts := make(map[string]*Ghost) // by key; nil: of a check
 	bases := []string{w.plan.Prefix + w.plan.Run + "-"}
-	remove := func(key string, home targets.Guard, g *Ghost) {
-		deletes, ghosts[key] = append(deletes, targets.Op{Kind: targets.Delete, Key: key, Home: home}), g
+	remove := func(key string, collection targets.Collection, g *Ghost) {
+		deletes, ghosts[key] = append(deletes, targets.Op{Kind: targets.Delete, Key: key, Collection: collection}), g
 	}
 	if !controls.Skipped && controls.Key != "" {
-		remove(w.key("n"), targets.IfAbsent, nil)
-		remove(controls.Key+"-create", targets.IfAbsent, nil)
-		remove(controls.Key+"-cas", targets.IfVersion, nil)
+		remove(w.key("n"), targets.Plain, nil)
+		remove(controls.Key+"-create", targets.Plain, nil)
+		remove(controls.Key+"-cas", targets.Versioned, nil)
 	}
 	for _, g := range w.watched {
 		if !g.Removed && (g.Closed && !w.unwritten || !w.plan.Keep) && (g.Created != nil || g.Tried != nil || g.State == GhostAbandoned) {
-			remove(g.Key, targets.IfAbsent, g)
+			remove(g.Key, targets.Plain, g)
 			if base := g.base(); !slices.Contains(bases, base) {
 				bases = append(bases, base)
 			}

@@ -11,8 +11,8 @@ import (
 type aside struct {
 	key     string
 	state   startState // of the round, with the seed of this key
-	writes  []act
-	breach  *breach
+	writes  []operation
+	anomaly *anomaly
 	foreign bool // a read showed what nobody of this run wrote
 }
 
@@ -24,14 +24,14 @@ func asideOf(r *runner.Round, key string, seeded bool) aside {
 	}
 	for i := range r.Seeds {
 		if r.Seeds[i].Op.Key == key {
-			seed, _ := a.state.actOf(&r.Seeds[i])
+			seed, _ := a.state.operationOf(&r.Seeds[i])
 			a.state.wrote = &seed
 		}
 	}
-	var reads []act
+	var reads []operation
 	for _, all := range [][]runner.Exchange{r.Ops, r.Reads} {
 		for i := range all {
-			switch x, ok := a.state.actOf(&all[i]); {
+			switch x, ok := a.state.operationOf(&all[i]); {
 			case !ok || all[i].Op.Key != key:
 			case x.isRead():
 				reads = append(reads, x)
@@ -43,9 +43,9 @@ func asideOf(r *runner.Round, key string, seeded bool) aside {
 	for i := range reads {
 		a.show(&reads[i])
 	}
-	var possible []act
+	var possible []operation
 	for i := range a.writes {
-		if w := &a.writes[i]; w.kind == wrote || w.kind == uncertain {
+		if w := &a.writes[i]; w.kind == wrote || w.kind == indeterminate {
 			possible = append(possible, *w)
 		}
 	}
@@ -54,15 +54,15 @@ func asideOf(r *runner.Round, key string, seeded bool) aside {
 }
 
 // show looks at what a read shows.
-func (a *aside) show(read *act) {
-	if a.foreign = a.foreign || read.kind == sawForeign; a.foreign || a.breach != nil {
+func (a *aside) show(read *operation) {
+	if a.foreign = a.foreign || read.kind == sawForeign; a.foreign || a.anomaly != nil {
 		return
 	}
-	if a.breach = a.state.changed(a.writes, read); a.breach != nil || read.kind != sawNew {
+	if a.anomaly = a.state.changed(a.writes, read); a.anomaly != nil || read.kind != sawNew {
 		return
 	}
-	a.breach = notWritten(a.writes, read)
-	if b := a.breach; b != nil && b.kind == "owner-never-wrote" {
+	a.anomaly = notWritten(a.writes, read)
+	if b := a.anomaly; b != nil && b.kind == "owner-never-wrote" {
 		// It was written to another key; or it is late, and the refused writes are not
 		// kept any more.
 		b.kind = "misplaced-record"
@@ -80,7 +80,7 @@ func (a *aside) readLate(e *runner.Exchange) {
 	if e.Op.Key != a.key || e.Op.Kind != targets.Read {
 		return
 	}
-	if read, ok := a.state.actOf(e); ok {
+	if read, ok := a.state.operationOf(e); ok {
 		read.late = true
 		a.show(&read)
 	}
@@ -96,6 +96,6 @@ func (r *Ruling) accuseAside(round int, all []aside) {
 		return
 	}
 	for i := range all {
-		r.accuse(round, all[i].breach)
+		r.accuse(round, all[i].anomaly)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // level is how far a read, or a write that was answered, shows the record to have
 // come: its version; 0 for the state at the start, less where even that is missing.
 // A refusal shows that the version it would have written had been reached.
-func (a *act) level() int64 {
+func (a *operation) level() int64 {
 	switch a.kind {
 	case sawNothing:
 		return -1
@@ -29,10 +29,10 @@ func (a *act) level() int64 {
 	}
 }
 
-func (a *act) isRead() bool { return a.kind >= sawOld }
+func (a *operation) isRead() bool { return a.kind >= sawOld }
 
 // sameState tells whether two reads show the same.
-func (a *act) sameState(b *act) bool {
+func (a *operation) sameState(b *operation) bool {
 	return a.kind == b.kind && a.token == b.token && a.version == b.version
 }
 
@@ -43,10 +43,10 @@ type proof struct {
 }
 
 // proofsOf lists them by time, each with the highest level until then.
-func proofsOf(acts []act) []proof {
+func proofsOf(operations []operation) []proof {
 	proofs := []proof{{math.MinInt64, 0}}
-	for i := range acts {
-		if a := &acts[i]; a.kind == wrote || a.kind == refused || a.kind == sawNew {
+	for i := range operations {
+		if a := &operations[i]; a.kind == wrote || a.kind == refused || a.kind == sawNew {
 			proofs = append(proofs, proof{a.ret, a.level()})
 		}
 	}
@@ -59,7 +59,7 @@ func proofsOf(acts []act) []proof {
 
 // behind tells whether the read shows less than had been proven before it was
 // called, and for how long it had been.
-func (a *act) behind(proofs []proof) (age time.Duration, is bool) {
+func (a *operation) behind(proofs []proof) (age time.Duration, is bool) {
 	if !a.isRead() || a.kind > sawNew && a.kind != sawNothing {
 		return 0, false // a damaged or foreign record is not an older one
 	}
@@ -73,13 +73,13 @@ func (a *act) behind(proofs []proof) (age time.Duration, is bool) {
 // withoutStale leaves out the reads that show less than had been proven before they
 // were called, and gives the greatest age at which one still did; that of the start
 // state was acknowledged at since.
-func withoutStale(acts []act, since time.Duration) (fresh []act, age time.Duration) {
-	proofs := proofsOf(acts)
-	for i := range acts {
-		if d, stale := acts[i].behind(proofs); stale {
-			age = max(age, min(d, max(0, acts[i].call-since)))
+func withoutStale(operations []operation, since time.Duration) (fresh []operation, age time.Duration) {
+	proofs := proofsOf(operations)
+	for i := range operations {
+		if d, stale := operations[i].behind(proofs); stale {
+			age = max(age, min(d, max(0, operations[i].call-since)))
 		} else {
-			fresh = append(fresh, acts[i])
+			fresh = append(fresh, operations[i])
 		}
 	}
 	return fresh, age
@@ -87,7 +87,7 @@ func withoutStale(acts []act, since time.Duration) (fresh []act, age time.Durati
 
 // confirmed gives the last two reads at the end of the run, where they were made
 // through two sessions when the settling time was over, and agree.
-func (f *Finding) confirmed() []act {
+func (f *Finding) confirmed() []operation {
 	if len(f.lates) < 2 {
 		return nil
 	}
@@ -98,11 +98,11 @@ func (f *Finding) confirmed() []act {
 	return last
 }
 
-// believe applies a rule to what was done and read. A breach that rests on reads of
+// believe applies a rule to what was done and read. An anomaly that rests on reads of
 // a missing or old state counts only where they were confirmed; otherwise they are
-// stale, or in doubt. acts are those of the round; check gives a breach or nil.
-func (r *Ruling) believe(f *Finding, acts []act, check func([]act) *breach) *breach {
-	all := append(acts[:len(acts):len(acts)], f.lates...)
+// stale, or in doubt. operations are those of the round; check gives an anomaly or nil.
+func (r *Ruling) believe(f *Finding, operations []operation, check func([]operation) *anomaly) *anomaly {
+	all := append(operations[:len(operations):len(operations)], f.lates...)
 	r.history = all
 	b := check(all)
 	if b == nil {
@@ -143,21 +143,21 @@ func (r *Ruling) believe(f *Finding, acts []act, check func([]act) *breach) *bre
 // and is missing or older now, though nobody writes any more.
 const goneSince = "it had been read back before, and is gone since: removed from outside (a flush, an eviction, another `contend clean`), or lost later on"
 
-// tellGone adds that to the ruling of a round whose acts, with a read-back that showed
+// tellGone adds that to the ruling of a round whose operations, with a read-back that showed
 // its last write, are as before any late read; plain: only the quiet ones are kept.
-func (r *Ruling) tellGone(acts []act, plain bool) {
+func (r *Ruling) tellGone(operations []operation, plain bool) {
 	if r.Violation == nil || r.Violation.Kind != "lost-write" && r.Violation.Kind != "record-vanished" {
 		return
 	}
-	for i := range acts {
-		plain = plain || acts[i].who == runner.Own && !acts[i].late && acts[i].kind == sawNew
+	for i := range operations {
+		plain = plain || operations[i].who == runner.ByRunner && !operations[i].late && operations[i].kind == sawNew
 	}
 	if plain {
 		r.Violation.Detail += "; " + goneSince
 	}
 }
 
-func confirmedBehind(confirmed, all []act) (time.Duration, bool) {
+func confirmedBehind(confirmed, all []operation) (time.Duration, bool) {
 	if confirmed == nil {
 		return 0, false
 	}

@@ -11,15 +11,15 @@ import (
 // seeded, or is the absent key.
 type chain struct {
 	// lowest and highest bound the version once nothing is under way any more: up
-	// to lowest all were certainly stored; up to highest uncertain writes may yet be.
+	// to lowest all were certainly stored; up to highest indeterminate writes may yet be.
 	lowest, highest int64
 	// writers stored the versions from 1 to lowest; nil where more than one
-	// uncertain write may be the one.
-	writers []*act
+	// indeterminate write may be the one.
+	writers []*operation
 }
 
 // checkChain is the rule of writes that store version j+1 on condition of
-// version j, in O(n). act.version is what a write stores or a read shows; a read
+// version j, in O(n). operation.version is what a write stores or a read shows; a read
 // of version 0 is sawOld. Nothing deletes the record, so no version comes twice.
 // Reads of foreign records are left to the caller.
 //
@@ -31,20 +31,20 @@ type chain struct {
 //	call <= p(j)   or  p(j+1) <= return   for each refusal on version j,
 //
 // where p(0) is before everything and p(k+1) after it. The owner is the OK write,
-// else, of the uncertain ones that the reads allow, the one called first: it can
+// else, of the indeterminate ones that the reads allow, the one called first: it can
 // stand in for any other.
 //
 // What p(j) can be, by all that concerns the versions up to j, is one interval
 // [a, b]. A refusal on j that was called by b asks nothing of p(j+1): where
 // p(j+1) is after the refusal's return, p(j) can be after its call. One that was
 // called after b was answered by a later version, so p(j+1) <= its return.
-func checkChain(acts []act) (chain, *breach) {
-	links, proven, b := linksOf(acts)
+func checkChain(operations []operation) (chain, *anomaly) {
+	links, proven, b := linksOf(operations)
 	if b != nil {
 		return chain{}, b
 	}
 	for i := range links {
-		if b := links[i].settle(acts); b != nil {
+		if b := links[i].settle(operations); b != nil {
 			return chain{}, b
 		}
 	}
@@ -55,18 +55,18 @@ func checkChain(acts []act) (chain, *breach) {
 		due := here.due(to.at)
 		switch {
 		case j >= proven && due.by == nil:
-			// It may end here. Each uncertain write on what it ends with may come yet.
+			// It may end here. Each indeterminate write on what it ends with may come yet.
 			c.lowest, c.highest = j, j
 			for links[c.highest+1].owner != nil {
 				c.highest++
 			}
 			return c, nil
 		case next.owner == nil && j < proven:
-			return chain{}, &breach{"version-without-writer", firstAbove(acts, j+1), nil}
+			return chain{}, &anomaly{"version-without-writer", firstAbove(operations, j+1), nil}
 		case next.owner == nil && here.last != nil:
-			return chain{}, &breach{"no-winner", due.by, here.last}
+			return chain{}, &anomaly{"no-winner", due.by, here.last}
 		case next.owner == nil:
-			return chain{}, &breach{"no-winner", due.by, to.by}
+			return chain{}, &anomaly{"no-winner", due.by, to.by}
 		}
 		from = from.orCall(next.owner).orCall(here.last)
 		to = due.orReturn(next.owner).orReturn(next.fresh)
@@ -77,14 +77,14 @@ func checkChain(acts []act) (chain, *breach) {
 	}
 }
 
-// instant is a bound, and the act that it comes from.
+// instant is a bound, and the operation that it comes from.
 type instant struct {
 	at time.Duration
-	by *act
+	by *operation
 }
 
 // orCall gives the later one of a lower bound and the call of a, if there is an a.
-func (t instant) orCall(a *act) instant {
+func (t instant) orCall(a *operation) instant {
 	if a != nil && (t.by == nil || a.call > t.at) {
 		return instant{a.call, a}
 	}
@@ -93,7 +93,7 @@ func (t instant) orCall(a *act) instant {
 
 // orReturn gives the earlier one of an upper bound and the return of a, if there
 // is an a.
-func (t instant) orReturn(a *act) instant {
+func (t instant) orReturn(a *operation) instant {
 	if a != nil && (t.by == nil || a.ret < t.at) {
 		return instant{a.ret, a}
 	}
@@ -102,35 +102,35 @@ func (t instant) orReturn(a *act) instant {
 
 // link is what a history tells of one version.
 type link struct {
-	accepted  deciding // the OK writes that stored it
-	uncertain []*act   // writes that may have stored it
-	fresh     *act     // the read of it that returned first
-	other     *act     // a read of it that names another owner
-	last      *act     // the read of it that was called last
-	refused   []*act   // refusals of writes on condition of it
-	owner     *act     // who stored it, if it was stored: see checkChain
+	accepted      deciding     // the OK writes that stored it
+	indeterminate []*operation // writes that may have stored it
+	fresh         *operation   // the read of it that returned first
+	other         *operation   // a read of it that names another owner
+	last          *operation   // the read of it that was called last
+	refused       []*operation // refusals of writes on condition of it
+	owner         *operation   // who stored it, if it was stored: see checkChain
 }
 
-// linksOf sorts acts by version, and gives the highest version that is proven.
+// linksOf sorts operations by version, and gives the highest version that is proven.
 // There is a link for each version that can have been reached, and for one more.
-func linksOf(acts []act) (links []link, proven int64, b *breach) {
-	highest := int64(countKind(acts, wrote) + countKind(acts, uncertain))
+func linksOf(operations []operation) (links []link, proven int64, b *anomaly) {
+	highest := int64(countKind(operations, wrote) + countKind(operations, indeterminate))
 	links = make([]link, highest+2)
-	for i := range acts {
-		a := &acts[i]
+	for i := range operations {
+		a := &operations[i]
 		possible := a.version >= 1 && a.version <= highest
 		switch {
 		case a.kind == sawNothing:
-			return nil, 0, &breach{"record-vanished", a, nil}
+			return nil, 0, &anomaly{"record-vanished", a, nil}
 		case a.kind == sawOld && a.version != 0:
-			return nil, 0, &breach{"wrong-version", a, nil}
+			return nil, 0, &anomaly{"wrong-version", a, nil}
 		case a.kind == sawNew && !possible:
-			if b := notWritten(acts, a); b != nil {
+			if b := notWritten(operations, a); b != nil {
 				return nil, 0, b
 			}
-			return nil, 0, &breach{"version-without-writer", a, nil}
+			return nil, 0, &anomaly{"version-without-writer", a, nil}
 		case a.kind == wrote && !possible:
-			return nil, 0, &breach{"version-without-writer", a, nil}
+			return nil, 0, &anomaly{"version-without-writer", a, nil}
 		case a.kind == wrote, a.kind == sawNew:
 			proven = max(proven, a.version)
 		}
@@ -146,12 +146,12 @@ func linksOf(acts []act) (links []link, proven int64, b *breach) {
 }
 
 // note takes a write or a read of the version into account.
-func (l *link) note(a *act) {
+func (l *link) note(a *operation) {
 	switch a.kind {
 	case wrote:
 		l.accepted.note(a)
-	case uncertain:
-		l.uncertain = append(l.uncertain, a)
+	case indeterminate:
+		l.indeterminate = append(l.indeterminate, a)
 	case sawOld, sawNew:
 		if l.last == nil || a.call > l.last.call {
 			l.last = a
@@ -166,16 +166,16 @@ func (l *link) note(a *act) {
 	}
 }
 
-// settle finds the owner. It gives a breach where there is more than one, or the
+// settle finds the owner. It gives an anomaly where there is more than one, or the
 // reads name none.
-func (l *link) settle(acts []act) *breach {
+func (l *link) settle(operations []operation) *anomaly {
 	w := l.accepted.w
 	if l.accepted.second != nil {
-		return &breach{"several-winners", w, l.accepted.second}
+		return &anomaly{"several-winners", w, l.accepted.second}
 	}
 	l.owner = w
 	if w == nil {
-		for _, u := range l.uncertain {
+		for _, u := range l.indeterminate {
 			if l.fresh != nil && l.fresh.token != u.token {
 				continue
 			}
@@ -185,7 +185,7 @@ func (l *link) settle(acts []act) *breach {
 		}
 	}
 	if l.fresh != nil && (l.other != nil || l.owner == nil || l.owner.token != l.fresh.token) {
-		return wrongOwner(acts, w, l.fresh, l.other)
+		return wrongOwner(operations, w, l.fresh, l.other)
 	}
 	return nil
 }
@@ -203,8 +203,8 @@ func (l *link) due(latest time.Duration) instant {
 }
 
 // known gives the owner if no other write can be it.
-func (l *link) known() *act {
-	if l.accepted.w == nil && l.fresh == nil && len(l.uncertain) > 1 {
+func (l *link) known() *operation {
+	if l.accepted.w == nil && l.fresh == nil && len(l.indeterminate) > 1 {
 		return nil
 	}
 	return l.owner
@@ -212,10 +212,10 @@ func (l *link) known() *act {
 
 // firstAbove gives the write or the read that proves the lowest version above the
 // given one.
-func firstAbove(acts []act, version int64) *act {
-	var first *act
-	for i := range acts {
-		a := &acts[i]
+func firstAbove(operations []operation, version int64) *operation {
+	var first *operation
+	for i := range operations {
+		a := &operations[i]
 		if (a.kind == wrote || a.kind == sawNew) && a.version > version && (first == nil || a.version < first.version) {
 			first = a
 		}
@@ -225,38 +225,38 @@ func firstAbove(acts []act, version int64) *act {
 
 // wrongOwner says what is wrong with reads that do not name w, where there is an
 // OK write, or of which two name different owners. other may be nil.
-func wrongOwner(acts []act, w, fresh, other *act) *breach {
-	b := notWritten(acts, fresh)
+func wrongOwner(operations []operation, w, fresh, other *operation) *anomaly {
+	b := notWritten(operations, fresh)
 	if b == nil && other != nil {
-		b = notWritten(acts, other)
+		b = notWritten(operations, other)
 	}
 	switch {
 	case b != nil:
 		return b
 	case w == nil:
-		return &breach{"two-owners", fresh, other}
+		return &anomaly{"two-owners", fresh, other}
 	case fresh.token != w.token:
-		return &breach{"wrong-owner", w, fresh}
+		return &anomaly{"wrong-owner", w, fresh}
 	default:
-		return &breach{"wrong-owner", w, other}
+		return &anomaly{"wrong-owner", w, other}
 	}
 }
 
-// notWritten gives the breach if no write can have stored what was read.
-func notWritten(acts []act, read *act) *breach {
-	b := &breach{"owner-never-wrote", read, nil}
-	for i := range acts {
-		a := &acts[i]
+// notWritten gives the anomaly if no write can have stored what was read.
+func notWritten(operations []operation, read *operation) *anomaly {
+	b := &anomaly{"owner-never-wrote", read, nil}
+	for i := range operations {
+		a := &operations[i]
 		if a.token != read.token || a.kind >= sawOld {
 			continue
 		}
 		switch {
-		case a.kind == refused || a.kind == excluded:
-			b = &breach{"refused-but-applied", a, read}
+		case a.kind == refused || a.kind == noEffect:
+			b = &anomaly{"refused-but-applied", a, read}
 		case a.version == read.version:
 			return nil
 		default:
-			b = &breach{"wrong-version", a, read}
+			b = &anomaly{"wrong-version", a, read}
 		}
 	}
 	return b
@@ -264,9 +264,9 @@ func notWritten(acts []act, read *act) *breach {
 
 // outOfOrder words that then was called after first had returned, although it had
 // to be served before.
-func outOfOrder(first, then *act) *breach {
+func outOfOrder(first, then *operation) *anomaly {
 	kind := ""
-	write := then.kind == wrote || then.kind == uncertain
+	write := then.kind == wrote || then.kind == indeterminate
 	switch {
 	case write && first.kind == wrote:
 		kind = "accepted-too-early"
@@ -278,19 +278,19 @@ func outOfOrder(first, then *act) *breach {
 		kind = "old-state-after-refusal"
 	case first.kind != wrote:
 		kind = "state-went-back"
-	case then.late || then.who == runner.Own:
+	case then.late || then.who == runner.ByRunner:
 		kind = "lost-write"
 	default:
 		kind = "stale-read-after-write"
 	}
-	return &breach{kind, first, then}
+	return &anomaly{kind, first, then}
 }
 
 // checkCount is the rule of a counter that each applied write raises by one,
 // whatever guards it: it ends at start and the accepted writes, or above that by as
-// many as are uncertain at most. final is a read when all was over, its version is
+// many as are indeterminate at most. final is a read when all was over, its version is
 // the count; last is the accepted write that returned last, nil where there is none.
-func checkCount(start int64, accepted, unsure int, last, final *act) *breach {
+func checkCount(start int64, accepted, unsure int, last, final *operation) *anomaly {
 	least := start + int64(accepted)
 	switch {
 	case final.version < least:
@@ -302,10 +302,10 @@ func checkCount(start int64, accepted, unsure int, last, final *act) *breach {
 	}
 }
 
-// pair is a breach by a read and the write beside it, which may be nil.
-func pair(kind string, write, read *act) *breach {
+// pair is an anomaly by a read and the write beside it, which may be nil.
+func pair(kind string, write, read *operation) *anomaly {
 	if write == nil {
-		return &breach{kind, read, nil}
+		return &anomaly{kind, read, nil}
 	}
-	return &breach{kind, write, read}
+	return &anomaly{kind, write, read}
 }

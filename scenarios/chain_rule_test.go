@@ -14,9 +14,9 @@ import (
 	"contend/runner"
 )
 
-// chainInput is an act as the general checker's model of a chain sees it.
+// chainInput is an operation as the general checker's model of a chain sees it.
 type chainInput struct {
-	kind    actKind
+	kind    operationKind
 	version int64
 	token   string
 	end     bool // nothing happens after it; it asks for the version
@@ -39,9 +39,9 @@ var chainModel = porcupine.Model{
 		switch {
 		case in.end:
 			return s.version == in.version, chainState{in.version, s.token, true}
-		case in.kind == uncertain && (s.ended || !fits), in.kind == excluded:
+		case in.kind == indeterminate && (s.ended || !fits), in.kind == noEffect:
 			return true, s
-		case in.kind == uncertain:
+		case in.kind == indeterminate:
 			return true, applied
 		case in.kind == wrote:
 			return fits, applied
@@ -57,10 +57,10 @@ var chainModel = porcupine.Model{
 	},
 }
 
-func chainOperations(acts []act) []porcupine.Operation {
-	ops := make([]porcupine.Operation, 0, len(acts)+1)
-	for i := range acts {
-		a := &acts[i]
+func chainOperations(operations []operation) []porcupine.Operation {
+	ops := make([]porcupine.Operation, 0, len(operations)+1)
+	for i := range operations {
+		a := &operations[i]
 		ops = append(ops, porcupine.Operation{ClientId: i, Input: chainInput{kind: a.kind, version: a.version, token: a.token},
 			Call: int64(a.call), Return: int64(a.ret)})
 	}
@@ -69,22 +69,22 @@ func chainOperations(acts []act) []porcupine.Operation {
 
 // inOrder gives small random intervals with many ties, each with an instant in it,
 // by their instants.
-func inOrder(random *rand.Rand, n int) ([]act, []time.Duration) {
-	acts := make([]act, n)
+func inOrder(random *rand.Rand, n int) ([]operation, []time.Duration) {
+	operations := make([]operation, n)
 	points := make([]time.Duration, n)
 	order := random.Perm(n)
-	for i := range acts {
+	for i := range operations {
 		call, length := time.Duration(random.IntN(14)), time.Duration(random.IntN(7))
-		acts[i] = act{call: call, ret: call + length, who: int32(i), token: fmt.Sprintf("c%d", i)}
+		operations[i] = operation{call: call, ret: call + length, who: int32(i), token: fmt.Sprintf("c%d", i)}
 		points[i] = call + time.Duration(random.IntN(int(length)+1))
 		if random.IntN(4) == 0 {
 			points[i] = call + length
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return int(points[i] - points[j]) })
-	sorted := make([]act, n)
+	sorted := make([]operation, n)
 	for to, from := range order {
-		sorted[to] = acts[from]
+		sorted[to] = operations[from]
 	}
 	slices.Sort(points)
 	return sorted, points
@@ -92,13 +92,13 @@ func inOrder(random *rand.Rand, n int) ([]act, []time.Duration) {
 
 // chainHistory gives a small random history: what an atomic store would have
 // answered; many are then mutated.
-func chainHistory(random *rand.Rand) []act {
-	acts, _ := inOrder(random, 3+random.IntN(8))
+func chainHistory(random *rand.Rand) []operation {
+	operations, _ := inOrder(random, 3+random.IntN(8))
 	unknown := 0.1 + 0.4*random.Float64()
 	var version int64
 	token := ""
-	for i := range acts {
-		a := &acts[i]
+	for i := range operations {
+		a := &operations[i]
 		if random.IntN(4) == 0 {
 			a.kind, a.version, a.token = sawNew, version, token
 			if version == 0 {
@@ -111,10 +111,10 @@ func chainHistory(random *rand.Rand) []act {
 		fits := a.version == version+1
 		switch {
 		case random.Float64() < unknown:
-			a.kind, a.ret = uncertain, forever
+			a.kind, a.ret = indeterminate, forever
 			fits = fits && random.IntN(3) > 0
 		case random.IntN(16) == 0:
-			a.kind, fits = excluded, false
+			a.kind, fits = noEffect, false
 		case fits:
 			a.kind = wrote
 		default:
@@ -125,33 +125,33 @@ func chainHistory(random *rand.Rand) []act {
 		}
 	}
 	for random.IntN(5) < 2 {
-		acts = mutateHistory(acts, random)
+		operations = mutateHistory(operations, random)
 	}
-	return acts
+	return operations
 }
 
 // mutateHistory makes the history a lie in one place, which may still be legal.
-func mutateHistory(acts []act, random *rand.Rand) []act {
-	at := random.IntN(len(acts))
-	a := &acts[at]
+func mutateHistory(operations []operation, random *rand.Rand) []operation {
+	at := random.IntN(len(operations))
+	a := &operations[at]
 	switch random.IntN(8) {
 	case 0: // drop
-		if len(acts) > 2 {
-			return slices.Delete(acts, at, at+1)
+		if len(operations) > 2 {
+			return slices.Delete(operations, at, at+1)
 		}
 	case 1: // duplicate
-		if len(acts) < 10 {
-			return append(acts, *a)
+		if len(operations) < 10 {
+			return append(operations, *a)
 		}
 	case 2: // another outcome
 		if a.kind < sawOld {
-			a.kind = []actKind{wrote, refused, uncertain, excluded}[random.IntN(4)]
+			a.kind = []operationKind{wrote, refused, indeterminate, noEffect}[random.IntN(4)]
 		} else {
-			a.kind = []actKind{sawOld, sawNew, sawNothing}[random.IntN(3)]
+			a.kind = []operationKind{sawOld, sawNew, sawNothing}[random.IntN(3)]
 			a.token = fmt.Sprintf("c%d", random.IntN(10))
 		}
 		switch {
-		case a.kind == uncertain:
+		case a.kind == indeterminate:
 			a.ret = forever
 		case a.ret == forever:
 			a.ret = a.call + time.Duration(random.IntN(7))
@@ -164,29 +164,29 @@ func mutateHistory(acts []act, random *rand.Rand) []act {
 			a.ret = a.call + time.Duration(random.IntN(4))
 		}
 	default: // another token, and what goes with it
-		b := &acts[random.IntN(len(acts))]
+		b := &operations[random.IntN(len(operations))]
 		a.token, b.token = b.token, a.token
 		if a.kind > sawOld && b.kind > sawOld || random.IntN(2) == 0 {
 			a.version, b.version = b.version, a.version
 		}
 	}
-	return acts
+	return operations
 }
 
-func changedOf(kind actKind, change func(*act)) func([]act) []act {
-	return changed(func(a *act) {
+func changedOf(kind operationKind, change func(*operation)) func([]operation) []operation {
+	return changed(func(a *operation) {
 		if a.kind == kind {
 			change(a)
 		}
 	})
 }
 
-func keeping(keep func(all []act, a *act) bool) func([]act) []act {
-	return func(acts []act) []act {
-		var kept []act
-		for i := range acts {
-			if keep(acts, &acts[i]) {
-				kept = append(kept, acts[i])
+func keeping(keep func(all []operation, a *operation) bool) func([]operation) []operation {
+	return func(operations []operation) []operation {
+		var kept []operation
+		for i := range operations {
+			if keep(operations, &operations[i]) {
+				kept = append(kept, operations[i])
 			}
 		}
 		return kept
@@ -194,10 +194,10 @@ func keeping(keep func(all []act, a *act) bool) func([]act) []act {
 }
 
 // provenVersion is the highest version that was read or accepted.
-func provenVersion(acts []act) (version int64) {
-	for i := range acts {
-		if acts[i].kind == wrote || acts[i].kind == sawNew {
-			version = max(version, acts[i].version)
+func provenVersion(operations []operation) (version int64) {
+	for i := range operations {
+		if operations[i].kind == wrote || operations[i].kind == sawNew {
+			version = max(version, operations[i].version)
 		}
 	}
 	return version
@@ -209,61 +209,61 @@ const beforeAll = math.MinInt64
 // brokenChains are the chain rule with one thing wrong, as a change to what the
 // right one is shown.
 var brokenChains = []brokenChecker{
-	{"reads of a version do not hold the next one back", changed(func(a *act) {
+	{"reads of a version do not hold the next one back", changed(func(a *operation) {
 		if a.kind == sawOld || a.kind == sawNew {
 			a.call = beforeAll
 		}
 	})},
-	{"reads of the first version do not hold the next one back", changedOf(sawOld, func(a *act) { a.call = beforeAll })},
-	{"reads do not bound their version", changedOf(sawNew, func(a *act) { a.ret = forever })},
+	{"reads of the first version do not hold the next one back", changedOf(sawOld, func(a *operation) { a.call = beforeAll })},
+	{"reads do not bound their version", changedOf(sawNew, func(a *operation) { a.ret = forever })},
 	{"refusals are not looked at", without(refused)},
-	{"a refusal always comes before its version", changedOf(refused, func(a *act) { a.ret = beforeAll })},
-	{"a refusal always comes after the next version", changedOf(refused, func(a *act) { a.call = forever })},
-	{"a refusal counts when it returns", changedOf(refused, func(a *act) { a.call = a.ret })},
-	{"a refusal is one on the version before", changedOf(refused, func(a *act) { a.version-- })},
-	{"refusals on the last version are legal", keeping(func(all []act, a *act) bool {
+	{"a refusal always comes before its version", changedOf(refused, func(a *operation) { a.ret = beforeAll })},
+	{"a refusal always comes after the next version", changedOf(refused, func(a *operation) { a.call = forever })},
+	{"a refusal counts when it returns", changedOf(refused, func(a *operation) { a.call = a.ret })},
+	{"a refusal is one on the version before", changedOf(refused, func(a *operation) { a.version-- })},
+	{"refusals on the last version are legal", keeping(func(all []operation, a *operation) bool {
 		return a.kind != refused || a.version <= provenVersion(all)
 	})},
-	{"an unknown outcome was not applied", without(uncertain)},
-	{"an unknown outcome was applied if it came first", keeping(func(all []act, a *act) bool {
-		return a.kind != uncertain || !slices.ContainsFunc(all, func(b act) bool {
-			return b.kind == uncertain && b.version == a.version && b.call < a.call
+	{"an unknown outcome was not applied", without(indeterminate)},
+	{"an unknown outcome was applied if it came first", keeping(func(all []operation, a *operation) bool {
+		return a.kind != indeterminate || !slices.ContainsFunc(all, func(b operation) bool {
+			return b.kind == indeterminate && b.version == a.version && b.call < a.call
 		})
 	})},
-	{"the unknown outcome called last is taken", keeping(func(all []act, a *act) bool {
-		return a.kind != uncertain || !slices.ContainsFunc(all, func(b act) bool {
-			return b.kind == uncertain && b.version == a.version && b.call > a.call
+	{"the unknown outcome called last is taken", keeping(func(all []operation, a *operation) bool {
+		return a.kind != indeterminate || !slices.ContainsFunc(all, func(b operation) bool {
+			return b.kind == indeterminate && b.version == a.version && b.call > a.call
 		})
 	})},
-	{"unknown outcomes do not fill gaps", keeping(func(all []act, a *act) bool {
-		return a.kind != uncertain || a.version > provenVersion(all) || slices.ContainsFunc(all, func(b act) bool {
+	{"unknown outcomes do not fill gaps", keeping(func(all []operation, a *operation) bool {
+		return a.kind != indeterminate || a.version > provenVersion(all) || slices.ContainsFunc(all, func(b operation) bool {
 			return b.kind == sawNew && b.version == a.version
 		})
 	})},
-	{"unknown outcomes do not extend the chain", keeping(func(all []act, a *act) bool {
-		return a.kind != uncertain || a.version <= provenVersion(all)
+	{"unknown outcomes do not extend the chain", keeping(func(all []operation, a *operation) bool {
+		return a.kind != indeterminate || a.version <= provenVersion(all)
 	})},
-	{"unknown outcomes extend the chain by one", keeping(func(all []act, a *act) bool {
-		return a.kind != uncertain || a.version <= provenVersion(all)+1
+	{"unknown outcomes extend the chain by one", keeping(func(all []operation, a *operation) bool {
+		return a.kind != indeterminate || a.version <= provenVersion(all)+1
 	})},
-	{"a second winner is overlooked", func(acts []act) []act {
-		var kept []act
-		for _, a := range acts {
-			if a.kind != wrote || !slices.ContainsFunc(kept, func(b act) bool { return b.kind == wrote && b.version == a.version }) {
+	{"a second winner is overlooked", func(operations []operation) []operation {
+		var kept []operation
+		for _, a := range operations {
+			if a.kind != wrote || !slices.ContainsFunc(kept, func(b operation) bool { return b.kind == wrote && b.version == a.version }) {
 				kept = append(kept, a)
 			}
 		}
 		return kept
 	}},
-	{"the writer's return gives no bound", changedOf(wrote, func(a *act) { a.ret = forever })},
-	{"the writer's call gives no bound", changedOf(wrote, func(a *act) { a.call = beforeAll })},
-	{"tokens are not compared", changed(func(a *act) { a.token = "" })},
-	{"what was aborted may have been applied", changedOf(excluded, func(a *act) { a.kind, a.ret = uncertain, forever })},
+	{"the writer's return gives no bound", changedOf(wrote, func(a *operation) { a.ret = forever })},
+	{"the writer's call gives no bound", changedOf(wrote, func(a *operation) { a.call = beforeAll })},
+	{"tokens are not compared", changed(func(a *operation) { a.token = "" })},
+	{"what was aborted may have been applied", changedOf(noEffect, func(a *operation) { a.kind, a.ret = indeterminate, forever })},
 	{"intervals are open", changed(openInterval)},
 }
 
 // openInterval keeps those apart that touch.
-func openInterval(a *act) {
+func openInterval(a *operation) {
 	if a.call < a.ret {
 		a.call++
 	}
@@ -271,8 +271,8 @@ func openInterval(a *act) {
 
 // crossCheck compares a checker with the general one on random histories, and
 // wants every broken one told apart from it.
-func crossCheck(t *testing.T, random *rand.Rand, model porcupine.Model, draw func(*rand.Rand) []act,
-	operations func([]act) []porcupine.Operation, check func([]act) *breach, broken []brokenChecker) {
+func crossCheck(t *testing.T, random *rand.Rand, model porcupine.Model, draw func(*rand.Rand) []operation,
+	asModel func([]operation) []porcupine.Operation, check func([]operation) *anomaly, broken []brokenChecker) {
 	t.Helper()
 	const (
 		trials = 200_000
@@ -283,27 +283,27 @@ func crossCheck(t *testing.T, random *rand.Rand, model porcupine.Model, draw fun
 	caught, until := make([]int, len(broken)), make([]int, len(broken))
 	illegal, writes, unknown := 0, 0, 0
 	for trial := range trials {
-		acts := draw(random)
-		b := check(acts)
-		legal := porcupine.CheckOperations(model, operations(acts))
+		operations := draw(random)
+		b := check(operations)
+		legal := porcupine.CheckOperations(model, asModel(operations))
 		if legal != (b == nil) {
-			t.Fatalf("trial %d: the rule finds %+v, the general checker says legal=%v:\n%+v", trial, b, legal, acts)
+			t.Fatalf("trial %d: the rule finds %+v, the general checker says legal=%v:\n%+v", trial, b, legal, operations)
 		}
 		if !legal {
 			illegal++
 			kinds[b.kind]++
 			checkWitness(t, b)
 		}
-		for i := range acts {
-			if acts[i].kind < sawOld {
+		for i := range operations {
+			if operations[i].kind < sawOld {
 				writes++
 			}
 		}
-		unknown += countKind(acts, uncertain)
+		unknown += countKind(operations, indeterminate)
 		for i := range broken {
 			if caught[i] < enough {
 				until[i] = trial
-				if (check(broken[i].wrong(acts)) == nil) != legal {
+				if (check(broken[i].wrong(operations)) == nil) != legal {
 					caught[i]++
 				}
 			}
@@ -325,28 +325,28 @@ func crossCheck(t *testing.T, random *rand.Rand, model porcupine.Model, draw fun
 	}
 }
 
-// checkWitness wants a text for the breach, and, of two acts that cannot be served
+// checkWitness wants a text for the anomaly, and, of two operations that cannot be served
 // in their order, the first to return before the second is called.
-func checkWitness(t *testing.T, b *breach) {
+func checkWitness(t *testing.T, b *anomaly) {
 	t.Helper()
-	if breachText[b.kind] == "" {
-		t.Fatalf("breach %q has no text", b.kind)
+	if anomalyText[b.kind] == "" {
+		t.Fatalf("anomaly %q has no text", b.kind)
 	}
 	if b.a == nil {
-		t.Fatalf("breach %q has no witness", b.kind)
+		t.Fatalf("anomaly %q has no witness", b.kind)
 	}
 	switch b.kind {
 	case "accepted-too-early", "refused-before-winner", "read-before-write", "old-state-after-refusal", "state-went-back",
 		"lost-write", "stale-read-after-write", "refused-while-absent":
 		if b.b == nil || b.a.ret >= b.b.call {
-			t.Fatalf("breach %q: %+v did not return before %+v was called", b.kind, b.a, b.b)
+			t.Fatalf("anomaly %q: %+v did not return before %+v was called", b.kind, b.a, b.b)
 		}
 	}
 }
 
 func TestChainRuleAgreesWithLinearizability(t *testing.T) {
-	crossCheck(t, rand.New(rand.NewPCG(13, 17)), chainModel, chainHistory, chainOperations, func(acts []act) *breach {
-		_, b := checkChain(acts)
+	crossCheck(t, rand.New(rand.NewPCG(13, 17)), chainModel, chainHistory, chainOperations, func(operations []operation) *anomaly {
+		_, b := checkChain(operations)
 		return b
 	}, brokenChains)
 }
@@ -357,35 +357,35 @@ func TestChainTellsWhatIsProven(t *testing.T) {
 	random := rand.New(rand.NewPCG(19, 23))
 	apart, settled, unsettled := 0, 0, 0
 	for trial := range 3000 {
-		acts := chainHistory(random)
-		c, b := checkChain(acts)
+		operations := chainHistory(random)
+		c, b := checkChain(operations)
 		if b != nil {
 			continue
 		}
 		if c.lowest < c.highest {
 			apart++
 		}
-		ops := chainOperations(acts)
-		for version := int64(0); version <= int64(len(acts))+1; version++ {
+		ops := chainOperations(operations)
+		for version := int64(0); version <= int64(len(operations))+1; version++ {
 			end := porcupine.Operation{ClientId: len(ops), Input: chainInput{version: version, end: true}, Call: 1000, Return: 1000}
 			possible := porcupine.CheckOperations(chainModel, append(ops[:len(ops):len(ops)], end))
 			if possible != (c.lowest <= version && version <= c.highest) {
-				t.Fatalf("trial %d: version %d is possible=%v at the end, but %+v:\n%+v", trial, version, possible, c, acts)
+				t.Fatalf("trial %d: version %d is possible=%v at the end, but %+v:\n%+v", trial, version, possible, c, operations)
 			}
 		}
 		if int64(len(c.writers)) != c.lowest {
-			t.Fatalf("trial %d: %d writers, but %+v:\n%+v", trial, len(c.writers), c, acts)
+			t.Fatalf("trial %d: %d writers, but %+v:\n%+v", trial, len(c.writers), c, operations)
 		}
 		for _, writer := range c.writers {
 			switch {
 			case writer == nil:
 				unsettled++
-			case writer.kind == uncertain:
+			case writer.kind == indeterminate:
 				settled++
 				// Without the only one that can have stored it there is no such history.
-				rest := keeping(func(_ []act, a *act) bool { return a != writer })(acts)
+				rest := keeping(func(_ []operation, a *operation) bool { return a != writer })(operations)
 				if !hasDuplicate(rest, writer) && porcupine.CheckOperations(chainModel, chainOperations(rest)) {
-					t.Fatalf("trial %d: it need not be %+v:\n%+v", trial, writer, acts)
+					t.Fatalf("trial %d: it need not be %+v:\n%+v", trial, writer, operations)
 				}
 			}
 		}
@@ -397,43 +397,43 @@ func TestChainTellsWhatIsProven(t *testing.T) {
 }
 
 // hasDuplicate tells whether the write has a duplicate.
-func hasDuplicate(acts []act, write *act) bool {
-	return slices.ContainsFunc(acts, func(a act) bool {
+func hasDuplicate(operations []operation, write *operation) bool {
+	return slices.ContainsFunc(operations, func(a operation) bool {
 		return a.kind == write.kind && a.token == write.token && a.version == write.version
 	})
 }
 
 // queued is a request that a store serves at an instant.
 type queued struct {
-	act  int
-	at   time.Duration
-	late bool // nobody waits for it any more
+	operation int
+	at        time.Duration
+	late      bool // nobody waits for it any more
 }
 
 // honestRun gives what contenders saw in so many requests to an honest store. next
 // gives a contender's first request, or the one that follows its last; serve
 // answers one that the store got.
-func honestRun(random *rand.Rand, contenders, requests int, next func(last *act) act, serve func(a *act, now time.Duration)) []act {
-	var acts []act
+func honestRun(random *rand.Rand, contenders, requests int, next func(last *operation) operation, serve func(a *operation, now time.Duration)) []operation {
+	var operations []operation
 	var queue []queued
-	send := func(who int32, now time.Duration, a act) {
-		if len(acts) == requests {
+	send := func(who int32, now time.Duration, a operation) {
+		if len(operations) == requests {
 			return
 		}
 		at := now + time.Duration(random.IntN(1000))
 		a.who, a.call, a.ret = who, now, at+time.Duration(random.IntN(1000))
 		if a.kind == wrote {
-			a.token = fmt.Sprintf("c%d-%d", who, len(acts))
+			a.token = fmt.Sprintf("c%d-%d", who, len(operations))
 			if random.IntN(12) == 0 {
 				// The contender gives up; the store gets it before or after that, or never.
-				a.kind = uncertain
+				a.kind = indeterminate
 				if random.IntN(4) > 0 {
-					queue = append(queue, queued{len(acts), now + time.Duration(random.IntN(5000)), true})
+					queue = append(queue, queued{len(operations), now + time.Duration(random.IntN(5000)), true})
 				}
 			}
 		}
-		queue = append(queue, queued{act: len(acts), at: at})
-		acts = append(acts, a)
+		queue = append(queue, queued{operation: len(operations), at: at})
+		operations = append(operations, a)
 	}
 	for who := range contenders {
 		send(int32(who), time.Duration(random.IntN(500)), next(nil))
@@ -447,22 +447,22 @@ func honestRun(random *rand.Rand, contenders, requests int, next func(last *act)
 		}
 		p := queue[first]
 		queue = slices.Delete(queue, first, first+1)
-		a := &acts[p.act]
+		a := &operations[p.operation]
 		done := a.ret
 		switch {
 		case p.late:
 			serve(a, p.at)
 			continue
-		case a.kind == uncertain:
+		case a.kind == indeterminate:
 			a.ret = forever
 		case a.kind == wrote && random.IntN(30) == 0:
-			a.kind = excluded
+			a.kind = noEffect
 		default:
 			serve(a, p.at)
 		}
 		send(a.who, done+time.Duration(random.IntN(300)), next(a))
 	}
-	return acts
+	return operations
 }
 
 // chainStore is an honest store with one record.
@@ -472,7 +472,7 @@ type chainStore struct {
 	writers []string // of the versions 1, 2, …
 }
 
-func (s *chainStore) serve(a *act, _ time.Duration) {
+func (s *chainStore) serve(a *operation, _ time.Duration) {
 	switch {
 	case a.kind == sawNew && s.version == 0:
 		a.kind = sawOld
@@ -487,11 +487,11 @@ func (s *chainStore) serve(a *act, _ time.Duration) {
 }
 
 // readThenWrite asks for what was read.
-func readThenWrite(last *act) act {
+func readThenWrite(last *operation) operation {
 	if last == nil || last.kind < sawOld {
-		return act{kind: sawNew}
+		return operation{kind: sawNew}
 	}
-	return act{kind: wrote, version: last.version + 1}
+	return operation{kind: wrote, version: last.version + 1}
 }
 
 func TestChainOfAnHonestStore(t *testing.T) {
@@ -500,10 +500,10 @@ func TestChainOfAnHonestStore(t *testing.T) {
 	for round := range 500 {
 		var s chainStore
 		all := honestRun(random, 24, 1000, readThenWrite, s.serve)
-		last := act{kind: sawNew, who: runner.Own, version: s.version, token: s.token, call: 1 << 40, ret: 1<<40 + 1}
-		acts := append(all[:len(all):len(all)], last)
-		for _, acts := range [][]act{all, acts} {
-			c, b := checkChain(acts)
+		last := operation{kind: sawNew, who: runner.ByRunner, version: s.version, token: s.token, call: 1 << 40, ret: 1<<40 + 1}
+		operations := append(all[:len(all):len(all)], last)
+		for _, operations := range [][]operation{all, operations} {
+			c, b := checkChain(operations)
 			if b != nil {
 				t.Fatalf("round %d: a false alarm: %s\n%+v\n%+v", round, b.kind, b.a, b.b)
 			}
@@ -520,10 +520,10 @@ func TestChainOfAnHonestStore(t *testing.T) {
 				stored++
 			}
 		}
-		if b := countActs(acts, 0, &last); b != nil {
+		if b := countOperations(operations, 0, &last); b != nil {
 			t.Fatalf("round %d: a false alarm: %s", round, b.kind)
 		}
-		refusals += countKind(acts, refused)
+		refusals += countKind(operations, refused)
 	}
 	t.Logf("%d versions, the writers of %d told; %d refusals", stored, settled, refusals)
 	if settled == 0 || refusals == 0 {
@@ -531,76 +531,76 @@ func TestChainOfAnHonestStore(t *testing.T) {
 	}
 }
 
-func TestChainRuleNamesTheBreach(t *testing.T) {
-	write := func(kind actKind, version int64, token string, call, ret time.Duration) act {
-		if kind == uncertain {
+func TestChainRuleNamesTheAnomaly(t *testing.T) {
+	write := func(kind operationKind, version int64, token string, call, ret time.Duration) operation {
+		if kind == indeterminate {
 			ret = forever
 		}
-		return act{kind: kind, version: version, token: token, call: call, ret: ret}
+		return operation{kind: kind, version: version, token: token, call: call, ret: ret}
 	}
 	w1, w2 := write(wrote, 1, "a", 10, 20), write(wrote, 2, "b", 30, 40)
-	u1, u2 := write(uncertain, 1, "u", 10, 0), write(uncertain, 2, "v", 30, 0)
-	old := func(call, ret time.Duration) act { return act{kind: sawOld, call: call, ret: ret} }
-	read := func(version int64, token string, call, ret time.Duration) act {
-		return act{kind: sawNew, version: version, token: token, call: call, ret: ret}
+	u1, u2 := write(indeterminate, 1, "u", 10, 0), write(indeterminate, 2, "v", 30, 0)
+	old := func(call, ret time.Duration) operation { return operation{kind: sawOld, call: call, ret: ret} }
+	read := func(version int64, token string, call, ret time.Duration) operation {
+		return operation{kind: sawNew, version: version, token: token, call: call, ret: ret}
 	}
-	mine := func(a act) act { a.who = runner.Own; return a }
+	mine := func(a operation) operation { a.who = runner.ByRunner; return a }
 	for _, c := range []struct {
 		name            string
-		acts            []act
+		operations      []operation
 		want            string
 		a, b            int // places of the witness; -1: none
 		lowest, highest int64
 	}{
 		{name: "nothing"},
-		{name: "two versions", acts: []act{w1, w2, read(2, "b", 50, 51)}, lowest: 2, highest: 2},
-		{name: "a write that may come yet", acts: []act{w1, u2}, lowest: 1, highest: 2},
-		{name: "a gap that an uncertain write fills", acts: []act{u1, w2}, lowest: 2, highest: 2},
-		{name: "a refusal that proves an uncertain write", acts: []act{u1, write(refused, 1, "l", 20, 25)}, lowest: 1, highest: 1},
-		{name: "a refusal on a version to come", acts: []act{write(refused, 2, "l", 1, 5), w1}, lowest: 1, highest: 1},
-		{name: "a refusal on a version long past", acts: []act{w1, w2, write(refused, 1, "l", 50, 55)}, lowest: 2, highest: 2},
-		{name: "of what was aborted nothing is known", acts: []act{w1, write(excluded, 2, "x", 30, 40)}, lowest: 1, highest: 1},
-		{"two winners", []act{w1, write(wrote, 1, "b", 50, 60)}, "several-winners", 0, 1, 0, 0},
-		{"two owners", []act{u1, write(uncertain, 1, "v", 9, 0), read(1, "u", 30, 31), read(1, "v", 32, 33)}, "two-owners", 2, 3, 0, 0},
-		{"another owner", []act{w1, u1, read(1, "u", 30, 31)}, "wrong-owner", 0, 2, 0, 0},
-		{"an owner that never wrote", []act{w1, read(1, "z", 30, 31)}, "owner-never-wrote", 1, -1, 0, 0},
-		{"an owner that was refused", []act{w1, write(refused, 1, "l", 30, 40), read(1, "l", 50, 51)}, "refused-but-applied", 1, 2, 0, 0},
-		{"an owner that was aborted", []act{write(excluded, 1, "x", 30, 40), read(1, "x", 50, 51)}, "refused-but-applied", 0, 1, 0, 0},
-		{"a version that leaps", []act{w1, read(2, "a", 30, 31)}, "wrong-version", 0, 1, 0, 0},
-		{"a version that leaps far", []act{w1, read(1<<40, "a", 30, 31)}, "wrong-version", 0, 1, 0, 0},
-		{"a version that nobody wrote", []act{w2}, "version-without-writer", 0, -1, 0, 0},
-		{"a version that nobody wrote, far up", []act{w1, write(wrote, 1<<40, "b", 30, 40)}, "version-without-writer", 1, -1, 0, 0},
-		{"accepted on what was not yet there", []act{write(wrote, 1, "a", 50, 60), w2}, "accepted-too-early", 1, 0, 0, 0},
-		{"a read of what was not yet there", []act{w1, read(1, "a", 1, 5)}, "read-before-write", 1, 0, 0, 0},
-		{"a stale read", []act{w1, w2, read(1, "a", 50, 51)}, "stale-read-after-write", 1, 2, 0, 0},
-		{"a stale read of the first state", []act{w1, old(30, 31)}, "stale-read-after-write", 0, 1, 0, 0},
-		{"a lost write", []act{w1, w2, mine(read(1, "a", 50, 51))}, "lost-write", 1, 2, 0, 0},
-		{"reads that go back", []act{u1, u2, read(2, "v", 40, 41), read(1, "u", 50, 51)}, "state-went-back", 2, 3, 0, 0},
-		{"refused while its version was the last", []act{w1, write(refused, 2, "l", 30, 40)}, "no-winner", 1, 0, 0, 0},
-		{"refused although nobody wrote", []act{write(refused, 1, "l", 30, 40), old(50, 51)}, "no-winner", 0, 1, 0, 0},
-		{"refused before the next version", []act{w1, write(refused, 2, "l", 21, 29), w2}, "refused-before-winner", 1, 2, 0, 0},
-		{"read after it was refused", []act{w1, u2, write(refused, 2, "l", 31, 35), read(1, "a", 36, 37)}, "old-state-after-refusal", 2, 3, 0, 0},
-		{"gone", []act{w1, {kind: sawNothing, call: 30, ret: 31}}, "record-vanished", 1, -1, 0, 0},
+		{name: "two versions", operations: []operation{w1, w2, read(2, "b", 50, 51)}, lowest: 2, highest: 2},
+		{name: "a write that may come yet", operations: []operation{w1, u2}, lowest: 1, highest: 2},
+		{name: "a gap that an uncertain write fills", operations: []operation{u1, w2}, lowest: 2, highest: 2},
+		{name: "a refusal that proves an uncertain write", operations: []operation{u1, write(refused, 1, "l", 20, 25)}, lowest: 1, highest: 1},
+		{name: "a refusal on a version to come", operations: []operation{write(refused, 2, "l", 1, 5), w1}, lowest: 1, highest: 1},
+		{name: "a refusal on a version long past", operations: []operation{w1, w2, write(refused, 1, "l", 50, 55)}, lowest: 2, highest: 2},
+		{name: "of what was aborted nothing is known", operations: []operation{w1, write(noEffect, 2, "x", 30, 40)}, lowest: 1, highest: 1},
+		{"two winners", []operation{w1, write(wrote, 1, "b", 50, 60)}, "several-winners", 0, 1, 0, 0},
+		{"two owners", []operation{u1, write(indeterminate, 1, "v", 9, 0), read(1, "u", 30, 31), read(1, "v", 32, 33)}, "two-owners", 2, 3, 0, 0},
+		{"another owner", []operation{w1, u1, read(1, "u", 30, 31)}, "wrong-owner", 0, 2, 0, 0},
+		{"an owner that never wrote", []operation{w1, read(1, "z", 30, 31)}, "owner-never-wrote", 1, -1, 0, 0},
+		{"an owner that was refused", []operation{w1, write(refused, 1, "l", 30, 40), read(1, "l", 50, 51)}, "refused-but-applied", 1, 2, 0, 0},
+		{"an owner that was aborted", []operation{write(noEffect, 1, "x", 30, 40), read(1, "x", 50, 51)}, "refused-but-applied", 0, 1, 0, 0},
+		{"a version that leaps", []operation{w1, read(2, "a", 30, 31)}, "wrong-version", 0, 1, 0, 0},
+		{"a version that leaps far", []operation{w1, read(1<<40, "a", 30, 31)}, "wrong-version", 0, 1, 0, 0},
+		{"a version that nobody wrote", []operation{w2}, "version-without-writer", 0, -1, 0, 0},
+		{"a version that nobody wrote, far up", []operation{w1, write(wrote, 1<<40, "b", 30, 40)}, "version-without-writer", 1, -1, 0, 0},
+		{"accepted on what was not yet there", []operation{write(wrote, 1, "a", 50, 60), w2}, "accepted-too-early", 1, 0, 0, 0},
+		{"a read of what was not yet there", []operation{w1, read(1, "a", 1, 5)}, "read-before-write", 1, 0, 0, 0},
+		{"a stale read", []operation{w1, w2, read(1, "a", 50, 51)}, "stale-read-after-write", 1, 2, 0, 0},
+		{"a stale read of the first state", []operation{w1, old(30, 31)}, "stale-read-after-write", 0, 1, 0, 0},
+		{"a lost write", []operation{w1, w2, mine(read(1, "a", 50, 51))}, "lost-write", 1, 2, 0, 0},
+		{"reads that go back", []operation{u1, u2, read(2, "v", 40, 41), read(1, "u", 50, 51)}, "state-went-back", 2, 3, 0, 0},
+		{"refused while its version was the last", []operation{w1, write(refused, 2, "l", 30, 40)}, "no-winner", 1, 0, 0, 0},
+		{"refused although nobody wrote", []operation{write(refused, 1, "l", 30, 40), old(50, 51)}, "no-winner", 0, 1, 0, 0},
+		{"refused before the next version", []operation{w1, write(refused, 2, "l", 21, 29), w2}, "refused-before-winner", 1, 2, 0, 0},
+		{"read after it was refused", []operation{w1, u2, write(refused, 2, "l", 31, 35), read(1, "a", 36, 37)}, "old-state-after-refusal", 2, 3, 0, 0},
+		{"gone", []operation{w1, {kind: sawNothing, call: 30, ret: 31}}, "record-vanished", 1, -1, 0, 0},
 	} {
-		got, b := checkChain(c.acts)
+		got, b := checkChain(c.operations)
 		if b == nil {
 			if c.want != "" || got.lowest != c.lowest || got.highest != c.highest {
 				t.Errorf("%s: got versions %d to %d, want %q or %d to %d", c.name, got.lowest, got.highest, c.want, c.lowest, c.highest)
 			}
 			continue
 		}
-		if b.kind != c.want || b.a != actAt(c.acts, c.a) || b.b != actAt(c.acts, c.b) {
-			t.Errorf("%s: got breach %q of\n%+v\n%+v\nwant %q of %d and %d", c.name, b.kind, b.a, b.b, c.want, c.a, c.b)
+		if b.kind != c.want || b.a != operationAt(c.operations, c.a) || b.b != operationAt(c.operations, c.b) {
+			t.Errorf("%s: got anomaly %q of\n%+v\n%+v\nwant %q of %d and %d", c.name, b.kind, b.a, b.b, c.want, c.a, c.b)
 		}
 		checkWitness(t, b)
 	}
 }
 
-func actAt(acts []act, at int) *act {
+func operationAt(operations []operation, at int) *operation {
 	if at < 0 {
 		return nil
 	}
-	return &acts[at]
+	return &operations[at]
 }
 
 // countModel is a counter that its writes raise, whatever it is at.
@@ -609,7 +609,7 @@ var countModel = porcupine.Model{
 	Step: func(state, input, _ any) (bool, any) {
 		n, in := state.(int64), input.(chainInput)
 		switch in.kind {
-		case wrote, uncertain:
+		case wrote, indeterminate:
 			return true, n + 1
 		case sawNew:
 			return n == in.version, n
@@ -619,18 +619,18 @@ var countModel = porcupine.Model{
 	},
 }
 
-// countHistory gives writes and, as the last act, what was counted.
-func countHistory(random *rand.Rand) []act {
-	acts := make([]act, random.IntN(9), 10)
-	final := act{kind: sawNew, call: 30, ret: 31}
-	for i := range acts {
+// countHistory gives writes and, as the last operation, what was counted.
+func countHistory(random *rand.Rand) []operation {
+	operations := make([]operation, random.IntN(9), 10)
+	final := operation{kind: sawNew, call: 30, ret: 31}
+	for i := range operations {
 		call := time.Duration(random.IntN(20))
-		acts[i] = act{kind: wrote, call: call, ret: call + time.Duration(random.IntN(10)), who: int32(i)}
+		operations[i] = operation{kind: wrote, call: call, ret: call + time.Duration(random.IntN(10)), who: int32(i)}
 		switch random.IntN(6) {
 		case 0:
-			acts[i].kind = []actKind{refused, excluded}[random.IntN(2)]
+			operations[i].kind = []operationKind{refused, noEffect}[random.IntN(2)]
 		case 1, 2:
-			acts[i].kind, acts[i].ret = uncertain, forever
+			operations[i].kind, operations[i].ret = indeterminate, forever
 			final.version += int64(random.IntN(2))
 		default:
 			final.version++
@@ -639,31 +639,31 @@ func countHistory(random *rand.Rand) []act {
 	if random.IntN(3) == 0 {
 		final.version += int64(random.IntN(5) - 2)
 	}
-	return append(acts, final)
+	return append(operations, final)
 }
 
 var brokenCounts = []brokenChecker{
-	{"an unknown outcome did not count", without(uncertain)},
-	{"an unknown outcome counts", changedOf(uncertain, func(a *act) { a.kind = wrote })},
-	{"an accepted write may not count", changedOf(wrote, func(a *act) { a.kind = uncertain })},
-	{"a refusal may count", changedOf(refused, func(a *act) { a.kind = uncertain })},
-	{"what was aborted may count", changedOf(excluded, func(a *act) { a.kind = uncertain })},
-	{"the first write is not counted", func(acts []act) []act { return acts[min(1, len(acts)-1):] }},
-	{"there is no upper bound", changedOf(sawNew, func(a *act) { a.version = min(a.version, 2) })},
+	{"an unknown outcome did not count", without(indeterminate)},
+	{"an unknown outcome counts", changedOf(indeterminate, func(a *operation) { a.kind = wrote })},
+	{"an accepted write may not count", changedOf(wrote, func(a *operation) { a.kind = indeterminate })},
+	{"a refusal may count", changedOf(refused, func(a *operation) { a.kind = indeterminate })},
+	{"what was aborted may count", changedOf(noEffect, func(a *operation) { a.kind = indeterminate })},
+	{"the first write is not counted", func(operations []operation) []operation { return operations[min(1, len(operations)-1):] }},
+	{"there is no upper bound", changedOf(sawNew, func(a *operation) { a.version = min(a.version, 2) })},
 }
 
 func TestCountAgreesWithLinearizability(t *testing.T) {
-	crossCheck(t, rand.New(rand.NewPCG(37, 41)), countModel, countHistory, chainOperations, func(acts []act) *breach {
-		return countActs(acts, 0, &acts[len(acts)-1])
+	crossCheck(t, rand.New(rand.NewPCG(37, 41)), countModel, countHistory, chainOperations, func(operations []operation) *anomaly {
+		return countOperations(operations, 0, &operations[len(operations)-1])
 	}, brokenCounts)
-	w := act{kind: wrote}
+	w := operation{kind: wrote}
 	for final, want := range map[int64]string{6: "lost-update", 7: "", 8: "", 9: "over-count"} {
 		got := ""
-		if b := countActs([]act{w, w, {kind: uncertain}, {kind: refused}}, 5, &act{version: final}); b != nil {
+		if b := countOperations([]operation{w, w, {kind: indeterminate}, {kind: refused}}, 5, &operation{version: final}); b != nil {
 			got = b.kind
 		}
 		if got != want {
-			t.Errorf("from 5 to %d: got breach %q, want %q", final, got, want)
+			t.Errorf("from 5 to %d: got anomaly %q, want %q", final, got, want)
 		}
 	}
 }
@@ -672,11 +672,11 @@ func BenchmarkCheckChain24000(b *testing.B) {
 	for _, contenders := range []int{24, 1000} {
 		b.Run(fmt.Sprintf("%d contenders", contenders), func(b *testing.B) {
 			var s chainStore
-			acts := honestRun(rand.New(rand.NewPCG(1, 1)), contenders, 24_000, readThenWrite, s.serve)
-			b.Logf("%d versions, %d refused, %d uncertain", s.version, countKind(acts, refused), countKind(acts, uncertain))
+			operations := honestRun(rand.New(rand.NewPCG(1, 1)), contenders, 24_000, readThenWrite, s.serve)
+			b.Logf("%d versions, %d refused, %d uncertain", s.version, countKind(operations, refused), countKind(operations, indeterminate))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, breach := checkChain(acts); breach != nil {
+				if _, anomaly := checkChain(operations); anomaly != nil {
 					b.Fatal("the history is legal")
 				}
 			}
@@ -684,13 +684,13 @@ func BenchmarkCheckChain24000(b *testing.B) {
 	}
 }
 
-// countActs is checkCount of a history.
-func countActs(acts []act, start int64, final *act) *breach {
-	var last *act
-	for i := range acts {
-		if a := &acts[i]; a.kind == wrote && (last == nil || a.ret > last.ret) {
+// countOperations is checkCount of a history.
+func countOperations(operations []operation, start int64, final *operation) *anomaly {
+	var last *operation
+	for i := range operations {
+		if a := &operations[i]; a.kind == wrote && (last == nil || a.ret > last.ret) {
 			last = a
 		}
 	}
-	return checkCount(start, countKind(acts, wrote), countKind(acts, uncertain), last, final)
+	return checkCount(start, countKind(operations, wrote), countKind(operations, indeterminate), last, final)
 }

@@ -24,8 +24,8 @@ Inconclusive means that no double claim was seen: the contenders did not all rea
 	}
 }
 
-// Home keeps the keys where create-if-absent would.
-func (CheckThenSet) Home() targets.Guard { return targets.IfAbsent }
+// Collection keeps the keys where create-if-absent would.
+func (CheckThenSet) Collection() targets.Collection { return targets.Plain }
 
 // Seeds are none: the key is absent.
 func (CheckThenSet) Seeds(string) []targets.Op { return nil }

@@ -412,7 +412,7 @@ func (s shortlived) Do(ctx context.Context, op targets.Op) targets.Reply {
 	reply := s.Session.Do(ctx, op)
 	if reply.Outcome == targets.OK && op.TTL > 0 {
 		time.AfterFunc(time.Duration(s.share*float64(op.TTL)), func() {
-			s.Session.Do(context.Background(), targets.Op{Kind: targets.Delete, Key: op.Key, Home: op.Home})
+			s.Session.Do(context.Background(), targets.Op{Kind: targets.Delete, Key: op.Key, Collection: op.Collection})
 		})
 	}
 	return reply

@@ -88,13 +88,13 @@ func (c *Control) note(check *targets.SequentialCheck, exchanges []runner.Exchan
 	if check.Violation == "" {
 		return
 	}
-	v := Violation{Kind: check.Violation, Control: c.Name, Detail: breachText[check.Violation]}
+	v := Violation{Kind: check.Violation, Control: c.Name, Detail: anomalyText[check.Violation]}
 	for i := range exchanges {
 		x := &exchanges[i]
 		if x.Op.Kind != targets.Write || x.Op.Key != check.Op.Key {
 			continue
 		}
-		a, _ := startState{}.actOf(x)
+		a, _ := startState{}.operationOf(x)
 		w := a.witness()
 		w.Who = fmt.Sprintf("session %d", x.Contender)
 		w.Request = conditionText(x.Op.If)

@@ -63,8 +63,8 @@ func (s *Counter) Check() error {
 	return errors.Join(wrong...)
 }
 
-// Home keeps the keys where a write on a version works.
-func (*Counter) Home() targets.Guard { return targets.IfVersion }
+// Collection keeps the keys where a write on a version works.
+func (*Counter) Collection() targets.Collection { return targets.Versioned }
 
 // Seeds is the record at version 0.
 func (*Counter) Seeds(key string) []targets.Op { return seedAtZero(key) }

@@ -127,8 +127,8 @@ func (s *DuplicateEvent) Check() error {
 	return errors.Join(wrong...)
 }
 
-// Home keeps the page where a write on a version works.
-func (*DuplicateEvent) Home() targets.Guard { return targets.IfVersion }
+// Collection keeps the page where a write on a version works.
+func (*DuplicateEvent) Collection() targets.Collection { return targets.Versioned }
 
 const (
 	markerSuffix  = "-marker"
@@ -136,8 +136,8 @@ const (
 )
 
 // Others are the marker and the last comment.
-func (*DuplicateEvent) Others(key string) []runner.Place {
-	return []runner.Place{{Key: key + markerSuffix, Home: targets.IfAbsent}, {Key: key + commentSuffix, Home: targets.IfAbsent}}
+func (*DuplicateEvent) Others(key string) []runner.Key {
+	return []runner.Key{{Name: key + markerSuffix, Collection: targets.Plain}, {Name: key + commentSuffix, Collection: targets.Plain}}
 }
 
 // pageBody is what a page says beside its version.
@@ -236,7 +236,7 @@ func (s *DuplicateEvent) edit(c *runner.Contender) bool {
 	record := c.Record()
 	record.Version = seen.Record.Version + 1
 	record.Body, _ = json.Marshal(pageBody{Tampered: true, Editor: true})
-	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: targets.IfVersion, Value: record,
+	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Collection: targets.Versioned, Value: record,
 		If: targets.Condition{Guard: targets.IfVersion, Counter: seen.Record.Version, Version: seen.Version}}).Outcome == targets.OK
 }
 
@@ -289,7 +289,7 @@ func (h *handler) repair(page *targets.Reply) bool {
 	record := h.Record()
 	record.Version = page.Record.Version + 1
 	record.Body, _ = json.Marshal(pageBody{})
-	return h.Do(targets.Op{Kind: targets.Write, Key: h.Round.Key, Home: targets.IfVersion, Value: record,
+	return h.Do(targets.Op{Kind: targets.Write, Key: h.Round.Key, Collection: targets.Versioned, Value: record,
 		If: targets.Condition{Guard: targets.IfVersion, Counter: page.Record.Version, Version: page.Version}}).Outcome == targets.OK
 }
 
@@ -301,7 +301,7 @@ func (h *handler) comment() {
 	case claimAtomic:
 		condition.Guard = targets.IfAbsent
 	case claimCheck:
-		if h.Do(targets.Op{Kind: targets.Read, Key: key, Home: targets.IfAbsent}).Outcome != targets.Missing {
+		if h.Do(targets.Op{Kind: targets.Read, Key: key, Collection: targets.Plain}).Outcome != targets.Missing {
 			return
 		}
 	}
@@ -314,7 +314,7 @@ func (h *handler) write(key string, condition targets.Condition) *targets.Reply 
 	record := h.Record()
 	record.Version = 1
 	record.Body, _ = json.Marshal(delivered{h.delivery})
-	return h.Do(targets.Op{Kind: targets.Write, Key: key, Home: targets.IfAbsent, Value: record, If: condition})
+	return h.Do(targets.Op{Kind: targets.Write, Key: key, Collection: targets.Plain, Value: record, If: condition})
 }
 
 // clean is the branch of a page without violations: it clears the marker, unless
@@ -328,7 +328,7 @@ func (h *handler) clean() {
 		saw = h.scenario.inProcess.Load()
 	}
 	if !saw {
-		h.Do(targets.Op{Kind: targets.Delete, Key: h.Round.Key + markerSuffix, Home: targets.IfAbsent})
+		h.Do(targets.Op{Kind: targets.Delete, Key: h.Round.Key + markerSuffix, Collection: targets.Plain})
 	}
 }
 
@@ -471,7 +471,7 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 		k.forced = k.forced || d.refused != nil
 	}
 	for _, at := range s.Others(r.Key) {
-		k.others = append(k.others, asideOf(r, at.Key, false))
+		k.others = append(k.others, asideOf(r, at.Name, false))
 	}
 	k.claims = claimsMet(r)
 	k.age, k.stale = staleMarker(r)

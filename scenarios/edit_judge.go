@@ -11,18 +11,18 @@ import (
 
 // edit is a write of an editor.
 type edit struct {
-	act
+	operation
 	again  bool          // its editor had been refused before
 	opened time.Duration // when its editor had read what it wrote over
 	holds  []string      // the edits that its document comes of, its own last
 }
 
 // possible tells whether the edit can have been applied.
-func (e *edit) possible() bool { return e.kind == wrote || e.kind == uncertain }
+func (e *edit) possible() bool { return e.kind == wrote || e.kind == indeterminate }
 
 // document is the checklist as a read of the final state showed it.
 type document struct {
-	act
+	operation
 	edits   []string
 	foreign bool // not all of it is of this round
 }
@@ -44,7 +44,7 @@ type edited struct {
 	chain      *versions // of --guard version
 	// shown is a read that told what must not be: of a refused edit, or of a document
 	// that nobody wrote so.
-	shown *breach
+	shown *anomaly
 	seen  map[string]bool // tokens of unknown edits that a read showed: they were applied
 	// lagged: a late read was stale, of which another may have come round; age is for
 	// how long.
@@ -59,22 +59,22 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 	k := &edited{}
 	f.own = k
 	var opened time.Duration
-	turnedAway := runner.Own // the editor that was last seen refused
+	turnedAway := runner.ByRunner // the editor that was last seen refused
 	for i := range r.Ops {
 		x := &r.Ops[i]
 		if x.Op.Kind == targets.Read {
 			opened = x.Return
 		}
-		a, ok := f.state.actOf(x)
+		a, ok := f.state.operationOf(x)
 		if !ok || x.Op.Kind != targets.Write {
 			continue
 		}
 		if x.Reply.ByRead {
 			// What it read is another's; its own edit was never sent.
-			a.token, a.version, a.body, a.kind = x.Op.Value.Token, x.Op.Value.Version, x.Op.Value.Body, excluded
+			a.token, a.version, a.body, a.kind = x.Op.Value.Token, x.Op.Value.Version, x.Op.Value.Body, noEffect
 		}
 		holds, _ := checklistOf(x.Op.Value.Body)
-		k.edits = append(k.edits, edit{act: a, again: turnedAway == x.Contender, opened: opened, holds: holds.Edits})
+		k.edits = append(k.edits, edit{operation: a, again: turnedAway == x.Contender, opened: opened, holds: holds.Edits})
 		if a.kind == refused || a.outcome == targets.Aborted || x.Reply.ByRead {
 			turnedAway = x.Contender
 		}
@@ -110,7 +110,7 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 // show looks at what a read showed: an edit that was told it failed, or a document
 // that came back other than it was written. It keeps which unknown edits it showed.
 func (k *edited) show(state startState, x *runner.Exchange, byToken map[string]*edit) {
-	read, ok := state.actOf(x)
+	read, ok := state.operationOf(x)
 	if !ok {
 		return
 	}
@@ -121,9 +121,9 @@ func (k *edited) show(state startState, x *runner.Exchange, byToken map[string]*
 			continue
 		}
 		if !e.possible() && k.shown == nil {
-			k.shown = &breach{"refused-but-applied", &e.act, &read}
+			k.shown = &anomaly{"refused-but-applied", &e.operation, &read}
 		}
-		if e.kind == uncertain {
+		if e.kind == indeterminate {
 			if k.seen == nil {
 				k.seen = make(map[string]bool)
 			}
@@ -133,20 +133,20 @@ func (k *edited) show(state startState, x *runner.Exchange, byToken map[string]*
 	if k.shown != nil {
 		return
 	}
-	var writer []act
+	var writer []operation
 	if e := byToken[read.token]; e != nil && e.body != nil {
-		writer = []act{e.act}
+		writer = []operation{e.operation}
 	}
 	k.shown = state.changed(writer, &read)
 }
 
 // documentOf reads the final state; nil: it was not told.
 func (k *edited) documentOf(state startState, x *runner.Exchange, byToken map[string]*edit) *document {
-	a, ok := state.actOf(x)
+	a, ok := state.operationOf(x)
 	if !ok {
 		return nil
 	}
-	d := &document{act: a}
+	d := &document{operation: a}
 	if a.kind == sawNothing {
 		return d
 	}
@@ -176,7 +176,7 @@ func (k *edited) byToken() map[string]*edit {
 
 // forget keeps little of a round in which all is as it should be.
 func (k *edited) forget(a account) {
-	if k.back == nil || k.back.foreign || a.breach != nil || a.stale || a.applied+a.unsettled > 0 {
+	if k.back == nil || k.back.foreign || a.anomaly != nil || a.stale || a.applied+a.unsettled > 0 {
 		return
 	}
 	k.plain = true
@@ -210,7 +210,7 @@ func (s *LostUpdate) readLate(f *Finding, e *runner.Exchange) {
 		return
 	}
 	k.late = d
-	f.addLate(d.act)
+	f.addLate(d.operation)
 	if a := s.account(f, k); a.stale {
 		k.lagged, k.age = true, max(k.age, a.staleAge)
 	}
@@ -228,7 +228,7 @@ type account struct {
 	stale              bool
 	staleAge           time.Duration
 	undecided          bool // the last read shows such a state still
-	breach             *breach
+	anomaly            *anomaly
 }
 
 // doubt notes a read of a document that lacks what was acknowledged.
@@ -263,16 +263,16 @@ func (s *LostUpdate) account(f *Finding, k *edited) account {
 	for i := range k.edits {
 		e := &k.edits[i]
 		switch {
-		case e.kind == uncertain && held[e.token]:
+		case e.kind == indeterminate && held[e.token]:
 			a.applied++
 			if e.outcome == targets.Unknown {
 				a.settled++
 			}
-		case e.kind == uncertain && k.seen[e.token]:
+		case e.kind == indeterminate && k.seen[e.token]:
 			a.applied++
 			a.settled++
 			a.lose(e, byToken, confirmed)
-		case e.kind == uncertain:
+		case e.kind == indeterminate:
 			a.unsettled++
 		case e.kind == wrote:
 			a.acknowledged++
@@ -297,7 +297,7 @@ func (s *LostUpdate) account(f *Finding, k *edited) account {
 	} else if revised && k.late.kind != sawNothing && k.back.kind == sawNothing {
 		a.doubt(k.back, f.state.since(), false)
 	}
-	a.breach = s.breach(f, k, &a, byToken)
+	a.anomaly = s.anomaly(f, k, &a, byToken)
 	return a
 }
 
@@ -307,7 +307,7 @@ func (a *account) lose(e *edit, byToken map[string]*edit, confirmed bool) {
 	by := a.final.overwriter(e, byToken)
 	if by == nil && !confirmed {
 		answered := e.ret
-		if e.kind == uncertain {
+		if e.kind == indeterminate {
 			answered = e.call
 		}
 		a.doubt(a.final, answered, true)
@@ -335,34 +335,34 @@ func (d *document) overwriter(lost *edit, byToken map[string]*edit) *edit {
 	return nil
 }
 
-// breach finds what an account has that must not be.
-func (s *LostUpdate) breach(f *Finding, k *edited, a *account, byToken map[string]*edit) *breach {
+// anomaly finds what an account has that must not be.
+func (s *LostUpdate) anomaly(f *Finding, k *edited, a *account, byToken map[string]*edit) *anomaly {
 	switch {
 	case a.final.foreign:
 		return nil
 	case a.final.kind == sawNothing && !a.undecided:
-		return pair("record-vanished", f.state.wrote, &a.final.act)
+		return pair("record-vanished", f.state.wrote, &a.final.operation)
 	case len(a.unexpected) > 0:
 		if e := byToken[a.unexpected[0]]; e != nil {
-			return &breach{"refused-but-applied", &e.act, &a.final.act}
+			return &anomaly{"refused-but-applied", &e.operation, &a.final.operation}
 		}
-		return pair("refused-but-applied", writerIn(byToken, k.back.tokenOrNone()), &a.final.act)
+		return pair("refused-but-applied", writerIn(byToken, k.back.tokenOrNone()), &a.final.operation)
 	case k.shown != nil:
 		return k.shown
 	}
 	for _, l := range a.lost {
 		if l.by != nil {
-			return &breach{"lost-update", &l.edit.act, &l.by.act}
+			return &anomaly{"lost-update", &l.edit.operation, &l.by.operation}
 		}
 	}
 	if len(a.lost) > 0 {
-		return &breach{"lost-write", &a.lost[0].edit.act, &a.final.act}
+		return &anomaly{"lost-write", &a.lost[0].edit.operation, &a.final.operation}
 	}
 	if b := k.refusedFirst(); b != nil {
 		return b
 	}
 	if s.Guard == byVersion && !a.stale && a.final.version != int64(len(a.final.edits)) {
-		return pair("version-jump", writerIn(byToken, a.final.token), &a.final.act)
+		return pair("version-jump", writerIn(byToken, a.final.token), &a.final.operation)
 	}
 	return nil
 }
@@ -375,34 +375,34 @@ func (d *document) tokenOrNone() string {
 }
 
 // writerIn gives the edit of that token; nil: there is none.
-func writerIn(byToken map[string]*edit, token string) *act {
+func writerIn(byToken map[string]*edit, token string) *operation {
 	if e := byToken[token]; e != nil {
-		return &e.act
+		return &e.operation
 	}
 	return nil
 }
 
 // refusedFirst finds an editor that was refused before anybody can have changed
 // the document.
-func (k *edited) refusedFirst() *breach {
+func (k *edited) refusedFirst() *anomaly {
 	first := forever
-	var refusal, applied *act
+	var refusal, applied *operation
 	for i := range k.edits {
 		e := &k.edits[i]
 		if e.kind == refused && (refusal == nil || e.ret < refusal.ret) {
-			refusal = &e.act
+			refusal = &e.operation
 		}
 		if e.possible() && e.call < first {
-			first, applied = e.call, &e.act
+			first, applied = e.call, &e.operation
 		}
 	}
 	switch {
 	case refusal == nil || first <= refusal.ret:
 		return nil
 	case applied == nil:
-		return &breach{"no-winner", refusal, nil}
+		return &anomaly{"no-winner", refusal, nil}
 	default:
-		return &breach{"refused-before-winner", refusal, applied}
+		return &anomaly{"refused-before-winner", refusal, applied}
 	}
 }
 
@@ -422,7 +422,7 @@ func editText(kind string) string {
 	case "refused-before-winner":
 		return "an editor was refused before any other had sent its edit"
 	default:
-		return breachText[kind]
+		return anomalyText[kind]
 	}
 }
 
@@ -437,8 +437,8 @@ func (s *LostUpdate) Rule(f *Finding) Ruling {
 	if k.back != nil && k.back.foreign || k.late != nil && k.late.foreign {
 		return Ruling{Void: true, Winners: r.Winners}
 	}
-	r.accuse(f.Round, a.breach)
-	if k.lagged && a.breach == nil {
+	r.accuse(f.Round, a.anomaly)
+	if k.lagged && a.anomaly == nil {
 		r.StaleRead, r.StaleAge = true, max(r.StaleAge, k.age)
 	}
 	if k.chain != nil && r.Violation == nil {

@@ -44,7 +44,7 @@ func checklistBody(edits string) json.RawMessage {
 // shown is a read of the document; edits "missing": there was none, "unknown": no
 // answer. The record's token is that of the last edit, and the version their number.
 func shown(edits string, at time.Duration) runner.Exchange {
-	x := runner.Exchange{Contender: runner.Own, Call: at, Sent: at, Return: at + ms, Op: targets.Op{Kind: targets.Read, Key: madeUpKey}}
+	x := runner.Exchange{Contender: runner.ByRunner, Call: at, Sent: at, Return: at + ms, Op: targets.Op{Kind: targets.Read, Key: madeUpKey}}
 	switch all := strings.Fields(edits); {
 	case edits == "missing":
 		x.Reply = targets.Reply{Outcome: targets.Missing}
@@ -62,7 +62,7 @@ func shown(edits string, at time.Duration) runner.Exchange {
 
 // editRound makes a round of two editors at least; back is what its read-back shows.
 func editRound(guard targets.Guard, back string, writes ...madeUpEdit) *runner.Round {
-	r := &runner.Round{Number: 1, Key: madeUpKey, Home: targets.IfVersion}
+	r := &runner.Round{Number: 1, Key: madeUpKey, Collection: targets.Versioned}
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	for _, w := range writes {
 		var editor, attempt int
@@ -77,7 +77,7 @@ func editRound(guard targets.Guard, back string, writes ...madeUpEdit) *runner.R
 			value.UpdatedAt = at.Add(time.Second)
 		}
 		r.Ops = append(r.Ops, runner.Exchange{Contender: editor, Call: w.call, Began: w.call, Sent: w.call, Guard: w.call, Return: w.ret,
-			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Home: targets.IfVersion, Value: value,
+			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Collection: targets.Versioned, Value: value,
 				If: targets.Condition{Guard: guard, Counter: value.Version - 1, UpdatedAt: at}},
 			Reply: targets.Reply{Outcome: w.outcome, Attempts: max(1, w.attempts)}})
 	}
@@ -267,7 +267,7 @@ func TestRoundsBeginWithATick(t *testing.T) {
 func TestEditsAreRuledByAllReads(t *testing.T) {
 	round := func() *runner.Round {
 		r := editRound(targets.IfVersion, "0.1", ok("0.1", ""), no("1.1", ""), no("2.1", ""))
-		r.Seeds = []runner.Exchange{{Contender: runner.Own, Reply: targets.Reply{Outcome: targets.OK},
+		r.Seeds = []runner.Exchange{{Contender: runner.ByRunner, Reply: targets.Reply{Outcome: targets.OK},
 			Op: targets.Op{Kind: targets.Write, Key: madeUpKey, Value: targets.Record{Token: madeUpKey + seedSuffix, Body: checklistBody("")}}}}
 		return r
 	}
@@ -356,7 +356,7 @@ func TestEditsReadLateThatComeRound(t *testing.T) {
 		s := lostUpdateBy(guard)
 		round := func() *runner.Round {
 			r := editRound(s.Info().Guard, "1.1", ok("1.1", "").leavingTheTime(), no("2.1", ""))
-			r.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: r.Key,
+			r.Seeds = []runner.Exchange{{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Write, Key: r.Key,
 				Value: targets.Record{Token: r.Key + seedSuffix, Body: checklistBody("")}}, Reply: targets.Reply{Outcome: targets.OK}}}
 			return r
 		}

@@ -95,7 +95,7 @@ func evidenceOf(r *runner.Round) Evidence {
 func (e *Evidence) spansOf(r *runner.Round) []span {
 	spans := make([]span, 0, len(r.Ops))
 	times := timesOf(r)
-	reached := runner.Own // the contender that was last found at the guard
+	reached := runner.ByRunner // the contender that was last found at the guard
 	for i := range r.Ops {
 		x := &r.Ops[i]
 		e.Early = e.Early || x.Reply.Early

@@ -23,8 +23,8 @@ Inconclusive means that it was not put to the test: in too few rounds did the ac
 	}
 }
 
-// Home keeps the keys where create-if-absent works.
-func (FailIfExists) Home() targets.Guard { return targets.IfAbsent }
+// Collection keeps the keys where create-if-absent works.
+func (FailIfExists) Collection() targets.Collection { return targets.Plain }
 
 // Seeds are none: the key is absent.
 func (FailIfExists) Seeds(string) []targets.Op { return nil }

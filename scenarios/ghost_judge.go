@@ -365,7 +365,7 @@ func (r *ghostReading) goneEarly() Violation {
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
 }
 
-func sightingText(s *runner.Sighting) string {
+func sightingText(s *runner.Observation) string {
 	return replyText(&targets.Reply{Outcome: s.Outcome, Code: s.Code, Status: s.Status})
 }
 
@@ -385,7 +385,7 @@ func replyText(r *targets.Reply) string {
 	return strings.Join(parts, " ")
 }
 
-func (r *ghostReading) witness(request string, s *runner.Sighting) Witness {
+func (r *ghostReading) witness(request string, s *runner.Observation) Witness {
 	return Witness{Who: r.Arm + " " + fmt.Sprint(r.Number), Request: request, Call: s.Call, Return: s.Return, Outcome: s.Outcome,
 		Code: s.Code, Status: s.Status, Trace: s.Trace}
 }

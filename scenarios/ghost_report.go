@@ -92,7 +92,7 @@ func keyOf(g *runner.Ghost, r *ghostReading) GhostKey {
 }
 
 // last is the age that a key had at least when it was last seen so.
-func (r *ghostReading) last(s *runner.Sighting) *time.Duration {
+func (r *ghostReading) last(s *runner.Observation) *time.Duration {
 	if s == nil || r.since(s.Call) < 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *ghostReading) last(s *runner.Sighting) *time.Duration {
 }
 
 // first is the age that a key had at most when it was first seen so.
-func (r *ghostReading) first(s *runner.Sighting) *time.Duration {
+func (r *ghostReading) first(s *runner.Observation) *time.Duration {
 	if s == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (r *ghostReading) first(s *runner.Sighting) *time.Duration {
 
 // delay is where the end of what was seen lies: of blocking, or of being shown.
 // ok is false for a key that tells nothing.
-func (r *ghostReading) delay(last, first *runner.Sighting) (d Delay, ok bool) {
+func (r *ghostReading) delay(last, first *runner.Observation) (d Delay, ok bool) {
 	if r.ClockUnknown || last == nil && first == nil {
 		return d, false
 	}

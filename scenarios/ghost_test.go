@@ -194,9 +194,9 @@ type renewing struct {
 func (r renewing) Do(ctx context.Context, op targets.Op) targets.Reply {
 	reply := r.Session.Do(ctx, op)
 	if reply.Outcome == targets.Conflict && op.If.Guard == targets.IfAbsent && op.TTL > 0 {
-		held := r.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Home: op.Home})
+		held := r.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Collection: op.Collection})
 		if held.Outcome == targets.OK {
-			r.Session.Do(ctx, targets.Op{Kind: targets.Write, Key: op.Key, Home: op.Home, Value: held.Record, TTL: r.ttl(op.TTL)})
+			r.Session.Do(ctx, targets.Op{Kind: targets.Write, Key: op.Key, Collection: op.Collection, Value: held.Record, TTL: r.ttl(op.TTL)})
 		}
 	}
 	return reply
@@ -532,7 +532,7 @@ func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			for _, g := range lost {
-				scenarios.TakeUp(&g, time.Since(g.Epoch))
+				scenarios.Resume(&g, time.Since(g.Epoch))
 				taken = append(taken, &g)
 			}
 			slices.SortFunc(taken, func(a, b *runner.Ghost) int { return strings.Compare(a.Key, b.Key) })
@@ -577,7 +577,7 @@ func TestOnceAsksOnce(t *testing.T) {
 			first := ghostCase{cancel: at, options: func(s *scenarios.TTLGhost) { s.Watch = time.Minute }}.on(t, target)
 			before := make(map[string]int)
 			for _, g := range first.ghosts {
-				scenarios.TakeUp(g, time.Since(g.Epoch))
+				scenarios.Resume(g, time.Since(g.Epoch))
 				before[g.Key] = g.Probes
 			}
 			began := time.Now()
@@ -610,7 +610,7 @@ func TestWatchRemovesItsKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, g := range w.ghosts {
-				r := s.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Home: targets.IfAbsent})
+				r := s.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Collection: targets.Plain})
 				if left := r.Outcome == targets.OK; left != (keep && !g.Closed) {
 					t.Errorf("keep %v, closed %v: %s is left: %v", keep, g.Closed, g.Key, left)
 				}
@@ -756,7 +756,7 @@ func TestWallClockSetBetweenProcesses(t *testing.T) {
 			for _, g := range first.ghosts {
 				// Our clock goes ahead: the epoch lies further back.
 				g.Epoch = g.Epoch.Add(-set)
-				scenarios.TakeUp(g, time.Since(g.Epoch))
+				scenarios.Resume(g, time.Since(g.Epoch))
 			}
 			w := ghostCase{taken: first.ghosts, options: options, plan: func(p *runner.WatchPlan) { p.Part = "2" }}.on(t, target)
 			if w.Verdict.Status == scenarios.Violated {
@@ -775,7 +775,7 @@ func TestGhostAfterResume(t *testing.T) {
 		}
 		first := ghostCase{cancel: 1500 * time.Millisecond}.on(t, target)
 		for _, g := range first.ghosts {
-			scenarios.TakeUp(g, time.Since(g.Epoch))
+			scenarios.Resume(g, time.Since(g.Epoch))
 		}
 		w := ghostCase{taken: first.ghosts, plan: func(p *runner.WatchPlan) { p.Part = "2" }}.on(t, target)
 		if w.Verdict.Status != scenarios.Violated || w.Verdict.Violations[0].Kind != "ghost" {
@@ -878,7 +878,7 @@ func TestEndOfAKeyInDoubt(t *testing.T) {
 		}
 		first := ghostCase{cancel: 5 * time.Second}.on(t, target)
 		for _, g := range first.ghosts {
-			scenarios.TakeUp(g, time.Since(g.Epoch))
+			scenarios.Resume(g, time.Since(g.Epoch))
 		}
 		time.Sleep(time.Minute)
 		w := ghostCase{taken: first.ghosts, plan: func(p *runner.WatchPlan) { p.Part, p.Within = "2", time.Hour }}.on(t, target)

@@ -396,7 +396,7 @@ func disagreement(f *Finding, r *Ruling) []int {
 	if r.history == nil {
 		return nil
 	}
-	if legal, known := secondOpinion(fewUncertain(reduce(r.history))); known && legal != r.legal {
+	if legal, known := secondOpinion(fewIndeterminate(reduce(r.history))); known && legal != r.legal {
 		return []int{f.Round}
 	}
 	return nil

@@ -22,10 +22,10 @@ type op struct {
 }
 
 // roundOf makes a round of creates, whose read-back shows what owner wrote;
-// owner runner.Own: nothing.
+// owner runner.ByRunner: nothing.
 func roundOf(number int, owner int, ops ...op) *runner.Round {
 	key := fmt.Sprintf("contend-01TEST-r%d", number)
-	r := &runner.Round{Number: number, Key: key, Home: targets.IfAbsent}
+	r := &runner.Round{Number: number, Key: key, Collection: targets.Plain}
 	end := time.Duration(0)
 	for i, o := range ops {
 		r.Ops = append(r.Ops, runner.Exchange{Contender: i, Call: o.call, Began: o.call, Sent: o.call, Guard: o.call, Return: o.ret,
@@ -38,8 +38,8 @@ func roundOf(number int, owner int, ops ...op) *runner.Round {
 }
 
 func readOf(r *runner.Round, owner int, at time.Duration) runner.Exchange {
-	read := runner.Exchange{Contender: runner.Own, Op: targets.Op{Kind: targets.Read, Key: r.Key}, Reply: targets.Reply{Outcome: targets.Missing}, Call: at, Sent: at, Return: at + ms}
-	if owner != runner.Own {
+	read := runner.Exchange{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Read, Key: r.Key}, Reply: targets.Reply{Outcome: targets.Missing}, Call: at, Sent: at, Return: at + ms}
+	if owner != runner.ByRunner {
 		read.Reply = targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: runner.Token(r.Key, owner, 1), Version: 1}}
 	}
 	return read
@@ -84,7 +84,7 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		reason string
 	}{
 		{"as it should be", contested(3), Held, "", ""},
-		{"nobody wins and nobody is refused", roundOf(3, runner.Own, op{targets.Aborted, ms, 9 * ms, 1}, op{targets.Aborted, ms, 9 * ms, 1}), Held, "", ""},
+		{"nobody wins and nobody is refused", roundOf(3, runner.ByRunner, op{targets.Aborted, ms, 9 * ms, 1}, op{targets.Aborted, ms, 9 * ms, 1}), Held, "", ""},
 		{"an unknown winner", roundOf(3, 0, unknown, lose, lose, lose), Held, "", ""},
 		{"an unknown outcome late to the party", roundOf(3, 0, win, lose, lose, unknown), Inconclusive, "", "without a certain answer"},
 		{"two winners", roundOf(3, 0, win, win, lose, lose), Violated, "several-winners", ""},
@@ -92,7 +92,7 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		{"the loser's record", roundOf(3, 2, win, lose, lose, lose), Violated, "refused-but-applied", ""},
 		{"a throttled one's record", roundOf(3, 1, win, op{targets.Throttled, ms, 9 * ms, 1}, lose, lose), Violated, "refused-but-applied", ""},
 		{"a request never sent is stored", roundOf(3, 1, win, op{targets.NotSent, ms, 9 * ms, 1}, lose, lose), Violated, "refused-but-applied", ""},
-		{"no winner", roundOf(3, runner.Own, lose, lose, lose, lose), Violated, "no-winner", ""},
+		{"no winner", roundOf(3, runner.ByRunner, lose, lose, lose, lose), Violated, "no-winner", ""},
 		{"refused too early", roundOf(3, 0, op{targets.OK, 20 * ms, 30 * ms, 1}, lose, lose, lose), Violated, "refused-before-winner", ""},
 		{"a refusal after two attempts lost to itself", roundOf(3, 1, op{targets.Conflict, ms, 9 * ms, 1}, op{targets.Conflict, ms, 9 * ms, 2}, lose, lose), Held, "", ""},
 		{"two winners, one after two attempts", roundOf(3, 0, win, op{targets.OK, ms, 9 * ms, 2}, lose, lose), Inconclusive, "", "more than once"},
@@ -144,10 +144,10 @@ func TestOldStateIsBelievedWhenConfirmed(t *testing.T) {
 	} {
 		j := judgeOf()
 		j.readersLag = c.lag
-		r := roundOf(1, runner.Own, win, lose, lose, lose)
+		r := roundOf(1, runner.ByRunner, win, lose, lose, lose)
 		j.Round(r)
 		for i, at := range c.at {
-			read := readOf(r, runner.Own, at)
+			read := readOf(r, runner.ByRunner, at)
 			read.Contender = c.sessions[i]
 			j.Late(1, &read)
 		}
@@ -173,12 +173,12 @@ func TestLateReadRevises(t *testing.T) {
 		kind   string
 	}{
 		{"as the read-back", contested(1), 0, Held, ""},
-		{"the winner is gone", contested(1), runner.Own, Violated, "lost-write"},
+		{"the winner is gone", contested(1), runner.ByRunner, Violated, "lost-write"},
 		{"a loser has taken its place", contested(1), 2, Violated, "refused-but-applied"},
-		{"the read-back was stale", roundOf(1, runner.Own, win, lose, lose, lose), 0, Inconclusive, ""},
-		{"the old state, and no late read", roundOf(1, runner.Own, win, lose, lose, lose), noRead, Inconclusive, ""},
+		{"the read-back was stale", roundOf(1, runner.ByRunner, win, lose, lose, lose), 0, Inconclusive, ""},
+		{"the old state, and no late read", roundOf(1, runner.ByRunner, win, lose, lose, lose), noRead, Inconclusive, ""},
 		{"as it should be, and no late read", contested(1), noRead, Inconclusive, ""},
-		{"the old state is confirmed", roundOf(1, runner.Own, win, lose, lose, lose), runner.Own, Violated, "lost-write"},
+		{"the old state is confirmed", roundOf(1, runner.ByRunner, win, lose, lose, lose), runner.ByRunner, Violated, "lost-write"},
 		{"an unknown write came late", roundOf(1, 0, win, lose, lose, op{targets.Unknown, ms, 9 * ms, 1}), 3, Violated, "wrong-owner"},
 	} {
 		j := judgeOf(c.round)
@@ -210,10 +210,10 @@ func TestUnsettledUnknownIsUncertain(t *testing.T) {
 	}{
 		"another's token stands":  {0, []op{{targets.OK, 1 * ms, 8 * ms, 1}, unknown}, "could not settle"},
 		"its own token stands":    {1, []op{lose, unknown}, ""},
-		"nothing was ever stored": {runner.Own, []op{aborted, unknown}, ""},
-		"two of twelve were not":  {runner.Own, []op{unknown, unknown}, "without a certain answer"},
+		"nothing was ever stored": {runner.ByRunner, []op{aborted, unknown}, ""},
+		"two of twelve were not":  {runner.ByRunner, []op{unknown, unknown}, "without a certain answer"},
 	} {
-		r := roundOf(1, c.owner, append(slices.Clone(c.ops), slices.Repeat([]op{map[bool]op{true: lose, false: aborted}[c.owner != runner.Own]}, 10)...)...)
+		r := roundOf(1, c.owner, append(slices.Clone(c.ops), slices.Repeat([]op{map[bool]op{true: lose, false: aborted}[c.owner != runner.ByRunner]}, 10)...)...)
 		got := agree(judgeOf(r), r).Conclude("").Contention
 		if text := fmt.Sprint(got.Uncertain); (got.UncertainRounds == 1) != (c.uncertain != "") || !strings.Contains(text, c.uncertain) {
 			t.Errorf("%s: %d uncertain rounds: %s; want %q", name, got.UncertainRounds, text, c.uncertain)
@@ -402,7 +402,7 @@ func answer(held map[string]targets.Record, op targets.Op, unguardedCreate, ungu
 }
 
 func nonceOf(written string, read ...string) []runner.Exchange {
-	all := []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Value: targets.Record{Token: written}}, Reply: targets.Reply{Outcome: targets.OK}}}
+	all := []runner.Exchange{{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Write, Value: targets.Record{Token: written}}, Reply: targets.Reply{Outcome: targets.OK}}}
 	for i, token := range read {
 		all = append(all, runner.Exchange{Contender: i, Reply: targets.Reply{Outcome: targets.OK, Record: targets.Record{Token: token}}})
 	}
@@ -543,7 +543,7 @@ func TestThresholds(t *testing.T) {
 		return roundOf(number, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, lost, lost, late, op{targets.Throttled, 1 * ms, 9 * ms, 1})
 	}
 	unseeded := contested(2)
-	unseeded.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: unseeded.Key}, Reply: targets.Reply{Outcome: targets.Throttled}}}
+	unseeded.Seeds = []runner.Exchange{{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Write, Key: unseeded.Key}, Reply: targets.Reply{Outcome: targets.Throttled}}}
 	meets := Thresholds{Rivals: 2, Uncertain: 0.2, UncertainRounds: 0.5, Reach: 8 * ms}
 	for name, change := range map[string]func(*Thresholds){
 		"":                        func(*Thresholds) {},
@@ -676,14 +676,14 @@ func TestVanishedRecord(t *testing.T) {
 	lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
 	seeded := func(owner int) *runner.Round {
 		r := roundOf(1, owner, op{targets.OK, 1 * ms, 8 * ms, 1}, lose, lose, lose)
-		r.Seeds = []runner.Exchange{{Contender: runner.Own, Op: targets.Op{Kind: targets.Write, Key: r.Key, Value: targets.Record{Token: r.Key + seedSuffix}},
+		r.Seeds = []runner.Exchange{{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Write, Key: r.Key, Value: targets.Record{Token: r.Key + seedSuffix}},
 			Reply: targets.Reply{Outcome: targets.OK}}}
 		return r
 	}
-	for late, want := range map[int]Status{0: Inconclusive, noRead: Inconclusive, runner.Own: Violated} {
+	for late, want := range map[int]Status{0: Inconclusive, noRead: Inconclusive, runner.ByRunner: Violated} {
 		j := judgeOf()
 		j.terms.Scenario = VersionCAS{}
-		r := seeded(runner.Own)
+		r := seeded(runner.ByRunner)
 		j.Round(r)
 		if late != noRead {
 			confirm(j, r, late)
@@ -696,7 +696,7 @@ func TestVanishedRecord(t *testing.T) {
 
 // An answer that nobody knows is one, wherever it came.
 func TestUnmappedReads(t *testing.T) {
-	unknown := runner.Exchange{Contender: runner.Own, Op: targets.Op{Kind: targets.Read}, Reply: targets.Reply{Outcome: targets.Unmapped, Code: "STRANGE"}}
+	unknown := runner.Exchange{Contender: runner.ByRunner, Op: targets.Op{Kind: targets.Read}, Reply: targets.Reply{Outcome: targets.Unmapped, Code: "STRANGE"}}
 	back := contested(1)
 	back.Reads = append([]runner.Exchange{unknown}, back.Reads...)
 	late := agree(judgeOf(contested(1)), contested(1))

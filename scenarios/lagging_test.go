@@ -38,7 +38,7 @@ func (s lagging) Do(ctx context.Context, op targets.Op) targets.Reply {
 	reply := s.Session.Do(ctx, op)
 	if op.Kind != targets.Read {
 		if reply.Outcome == targets.OK {
-			now := s.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Home: op.Home})
+			now := s.Session.Do(ctx, targets.Op{Kind: targets.Read, Key: op.Key, Collection: op.Collection})
 			s.replica.mu.Lock()
 			all := s.replica.history[op.Key]
 			if n := len(all); n == 0 || now.Outcome != targets.OK || now.Record.Version >= all[n-1].shown.Record.Version {

@@ -92,12 +92,12 @@ func (s *Lease) periods() int {
 	return s.Periods
 }
 
-// Home keeps the lease where its condition works.
-func (s *Lease) Home() targets.Guard {
+// Collection keeps the lease where its condition works.
+func (s *Lease) Collection() targets.Collection {
 	if s.Expiry == byTTL {
-		return targets.IfAbsent
+		return targets.Plain
 	}
-	return targets.IfVersion
+	return targets.Versioned
 }
 
 // Expires tells whether the store ends a lease.
@@ -108,11 +108,11 @@ func (s *Lease) Expires() bool { return s.Expiry == byTTL }
 const workSuffix = "-work"
 
 // Others is that record.
-func (s *Lease) Others(key string) []runner.Place {
+func (s *Lease) Others(key string) []runner.Key {
 	if s.Expiry == byTTL || s.blind {
 		return nil
 	}
-	return []runner.Place{{Key: key + workSuffix, Home: targets.IfVersion}}
+	return []runner.Key{{Name: key + workSuffix, Collection: targets.Versioned}}
 }
 
 // Seeds are the free lease at version 0, and the record of the holders.
@@ -122,7 +122,7 @@ func (s *Lease) Seeds(key string) []targets.Op {
 	}
 	seeds := seedAtZero(key)
 	for _, at := range s.Others(key) {
-		seeds = append(seeds, seedAtZero(at.Key)...)
+		seeds = append(seeds, seedAtZero(at.Name)...)
 	}
 	return seeds
 }
@@ -226,7 +226,7 @@ func (s *Lease) write(c *runner.Contender, period int, version int64, condition 
 	if ttl > 0 {
 		record.ExpiresAt = time.Time{}
 	}
-	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: condition, Value: record, TTL: ttl})
+	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Collection: c.Round.Collection, If: condition, Value: record, TTL: ttl})
 }
 
 // work writes to the record of the holders under a fencing token, which goes up
@@ -238,7 +238,7 @@ func (s *Lease) work(c *runner.Contender, token int64) {
 	key := c.Round.Key + workSuffix
 	condition := targets.Condition{Guard: targets.IfVersion, Counter: token - 1}
 	if at := &c.Round.Seeds[len(c.Round.Seeds)-1].Reply; at.Version != "" {
-		seen := c.Do(targets.Op{Kind: targets.Read, Key: key, Home: targets.IfVersion})
+		seen := c.Do(targets.Op{Kind: targets.Read, Key: key, Collection: targets.Versioned})
 		if seen.Record.Version != token-1 {
 			return
 		}
@@ -246,7 +246,7 @@ func (s *Lease) work(c *runner.Contender, token int64) {
 	}
 	record := c.Record()
 	record.Version = token
-	c.Do(targets.Op{Kind: targets.Write, Key: key, Home: targets.IfVersion, If: condition, Value: record})
+	c.Do(targets.Op{Kind: targets.Write, Key: key, Collection: targets.Versioned, If: condition, Value: record})
 }
 
 // LeaseLosers tells where the losers lost, over all periods.

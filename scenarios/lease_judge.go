@@ -12,10 +12,10 @@ import (
 // leased is what is kept of a round of leases.
 type leased struct {
 	versions
-	own         *breach // of a rule of the lease's own
-	work        []aside // the record of the holders
-	tenure      *tenure // of a lease by time to live
-	lostAtRead  int     // contenders that left at the read, over the periods
+	own         *anomaly // of a rule of the lease's own
+	work        []aside  // the record of the holders
+	tenure      *tenure  // of a lease by time to live
+	lostAtRead  int      // contenders that left at the read, over the periods
 	lostAtWrite int
 	fenced      bool // a former holder wrote to the record of the holders, and was refused
 }
@@ -32,17 +32,17 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 		if x.Op.Key != r.Key || x.Op.Kind != targets.Write {
 			continue
 		}
-		if a, ok := f.state.actOf(x); ok {
-			terms = append(terms, term{act: a, leaseBody: bodyOf(&x.Op.Value)})
+		if a, ok := f.state.operationOf(x); ok {
+			terms = append(terms, term{operation: a, leaseBody: bodyOf(&x.Op.Value)})
 		}
 	}
 	k.countLosers(terms, f.Evidence.Contenders*s.periods())
 	if s.Expiry == byTTL {
 		k.tenure = s.tenureOf(&f, r)
 		f.won = k.tenure.won
-		for i := range k.tenure.acts {
-			if a := k.tenure.acts[i]; a.kind == sawForeign {
-				f.acts = append(f.acts, a)
+		for i := range k.tenure.operations {
+			if a := k.tenure.operations[i]; a.kind == sawForeign {
+				f.operations = append(f.operations, a)
 			}
 		}
 		k.tenure.forget()
@@ -50,7 +50,7 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 	}
 	k.versions = versionsOf(&f, r)
 	for _, at := range s.Others(r.Key) {
-		k.work = append(k.work, asideOf(r, at.Key, true))
+		k.work = append(k.work, asideOf(r, at.Name, true))
 	}
 	if k.own = earlyTakeover(terms); k.own == nil {
 		k.own, k.fenced = fence(r)
@@ -79,7 +79,7 @@ func (k *leased) countLosers(terms []term, of int) {
 }
 
 // earlyTakeover finds a lease that was taken before the one before it had run out.
-func earlyTakeover(terms []term) *breach {
+func earlyTakeover(terms []term) *anomaly {
 	by := make(map[int64]*term)
 	for i := range terms {
 		if t := &terms[i]; t.kind == wrote {
@@ -89,7 +89,7 @@ func earlyTakeover(terms []term) *breach {
 	for _, version := range slices.Sorted(maps.Keys(by)) {
 		t := by[version]
 		if before := by[version-1]; before != nil && t.ret < before.Expires {
-			return &breach{"early-takeover", &before.act, &t.act}
+			return &anomaly{"early-takeover", &before.operation, &t.operation}
 		}
 	}
 	return nil
@@ -97,12 +97,12 @@ func earlyTakeover(terms []term) *breach {
 
 // fence finds a write under a fencing token that was accepted after one under a
 // higher token had been; and tells whether one was tried and refused.
-func fence(r *runner.Round) (stale *breach, tried bool) {
-	var accepted, turnedAway []act
+func fence(r *runner.Round) (stale *anomaly, tried bool) {
+	var accepted, turnedAway []operation
 	work := startState{key: r.Key + workSuffix, seed: r.Key + workSuffix + seedSuffix}
 	for i := range r.Ops {
 		if x := &r.Ops[i]; x.Op.Key == work.key && x.Op.Kind == targets.Write {
-			switch a, _ := work.actOf(x); a.kind {
+			switch a, _ := work.operationOf(x); a.kind {
 			case wrote:
 				accepted = append(accepted, a)
 			case refused:
@@ -114,7 +114,7 @@ func fence(r *runner.Round) (stale *breach, tried bool) {
 		high := &accepted[i]
 		for j := range accepted {
 			if late := &accepted[j]; late.version < high.version && late.call > high.ret {
-				return &breach{"stale-fence-accepted", high, late}, true
+				return &anomaly{"stale-fence-accepted", high, late}, true
 			}
 		}
 		for j := range turnedAway {
@@ -142,14 +142,14 @@ func (s *Lease) Rule(f *Finding) Ruling {
 	k := f.own.(*leased)
 	if s.Expiry == byTTL {
 		r := Ruling{Winners: f.won}
-		if f.Unseeded || r.void(f, f.acts) {
+		if f.Unseeded || r.void(f, f.operations) {
 			return r
 		}
 		r.StaleRead, r.StaleAge = k.tenure.stale, k.tenure.staleAge
 		if k.tenure.doubt {
 			r.Unsettled = 1
 		}
-		r.accuse(f.Round, k.tenure.breach)
+		r.accuse(f.Round, k.tenure.anomaly)
 		return r
 	}
 	r := k.rule(f)

@@ -14,7 +14,7 @@ import (
 type leaseRound struct{ *runner.Round }
 
 func (r leaseRound) add(who int, kind targets.Kind, call, ret time.Duration, period int, reply targets.Reply) leaseRound {
-	op := targets.Op{Kind: kind, Key: r.Key, Home: targets.IfAbsent}
+	op := targets.Op{Kind: kind, Key: r.Key, Collection: targets.Plain}
 	if kind == targets.Write {
 		op.If, op.TTL = targets.Condition{Guard: targets.IfAbsent}, time.Second
 		op.Value = targets.Record{Token: runner.Token(r.Key, who, len(r.Ops)), Version: int64(period)}
@@ -43,7 +43,9 @@ func (r leaseRound) read(who int, call time.Duration, of int) leaseRound {
 func TestLeaseByTTLAndSlowReplies(t *testing.T) {
 	ok, no := targets.OK, targets.Conflict
 	s := &Lease{Periods: 3, Expiry: byTTL, Term: time.Second, Tolerance: time.Second}
-	begin := func() leaseRound { return leaseRound{&runner.Round{Number: 1, Key: chainKey, Home: targets.IfAbsent}} }
+	begin := func() leaseRound {
+		return leaseRound{&runner.Round{Number: 1, Key: chainKey, Collection: targets.Plain}}
+	}
 	for _, c := range []struct {
 		name  string
 		round leaseRound
@@ -83,7 +85,7 @@ func TestLeaseByTTLAndSlowReplies(t *testing.T) {
 func TestLeaseByTTLReadLate(t *testing.T) {
 	s := &Lease{Periods: 2, Expiry: byTTL, Term: time.Second, Tolerance: time.Second}
 	for late, want := range map[int]string{-1: "", 0: "", 1: "refused-but-applied", 2: "foreign", 3: "changed-value"} {
-		r := leaseRound{&runner.Round{Number: 1, Key: chainKey, Home: targets.IfAbsent}}.write(0, 1, 0, ms, targets.OK).write(1, 1, 0, ms, targets.Conflict)
+		r := leaseRound{&runner.Round{Number: 1, Key: chainKey, Collection: targets.Plain}}.write(0, 1, 0, ms, targets.OK).write(1, 1, 0, ms, targets.Conflict)
 		f := s.Judge(r.Round)
 		read := r.read(7, 2*time.Second, min(late, 1)).Ops[2]
 		switch late {

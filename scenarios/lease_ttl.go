@@ -81,21 +81,21 @@ func (s *Lease) insist(c *runner.Contender, period int, expired time.Duration) {
 
 // term is a request about a lease, and the period it was made in.
 type term struct {
-	act
+	operation
 	leaseBody
 	granted time.Duration // the time to live, as the store told it
 }
 
 // tenure is what a round of leases by time to live shows.
 type tenure struct {
-	acts  []act // of all periods
-	won   int
-	tried int // creates inside a term that were answered
+	operations []operation // of all periods
+	won        int
+	tried      int // creates inside a term that were answered
 	// stale counts reads that showed no lease where a create that followed was refused.
 	staleAge time.Duration
 	stale    bool
 	doubt    bool // nobody knows who holds the lease from some period on
-	breach   *breach
+	anomaly  *anomaly
 	periods  []leasePeriod
 	former   map[string]bool // tokens of the holders before the last
 }
@@ -110,18 +110,18 @@ type leasePeriod struct {
 // none before the expiry of the one before, what is read is what was accepted, and
 // an expired lease can be taken again.
 func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
-	t := &tenure{acts: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
+	t := &tenure{operations: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
 	t.sort(f.state, r)
-	if t.breach = t.shown(f.state); t.breach != nil {
+	if t.anomaly = t.shown(f.state); t.anomaly != nil {
 		return t
 	}
 	var holder *term
-	for period := 1; period <= s.periods() && t.breach == nil && !t.doubt; period++ {
+	for period := 1; period <= s.periods() && t.anomaly == nil && !t.doubt; period++ {
 		p := &t.periods[period]
 		if len(p.terms) == 0 {
 			break
 		}
-		t.breach = s.rulePeriod(t, p, holder)
+		t.anomaly = s.rulePeriod(t, p, holder)
 		if p.won != nil {
 			if holder != nil {
 				t.former[holder.token] = true
@@ -135,37 +135,37 @@ func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
 // forget keeps the writes that may have been applied, for the late read.
 func (t *tenure) forget() {
 	t.periods, t.former = nil, nil
-	var possible []act
-	for i := range t.acts {
-		if a := &t.acts[i]; a.kind == wrote || a.kind == uncertain {
+	var possible []operation
+	for i := range t.operations {
+		if a := &t.operations[i]; a.kind == wrote || a.kind == indeterminate {
 			possible = append(possible, *a)
 		}
 	}
-	t.acts = possible
+	t.operations = possible
 }
 
 // readLate looks at what a late read shows: by then the lease may have expired, or one
 // that was unknown may be there, but not a refused one.
 func (t *tenure) readLate(f *Finding, e *runner.Exchange) {
-	read, ok := f.state.actOf(e)
+	read, ok := f.state.operationOf(e)
 	if !ok {
 		return
 	}
 	read.late, f.readOnce = true, true
 	if read.kind == sawForeign {
-		f.acts = append(f.acts[:0], read)
+		f.operations = append(f.operations[:0], read)
 	}
-	if t.breach != nil {
+	if t.anomaly != nil {
 		return
 	}
-	if t.breach = f.state.changed(t.acts, &read); t.breach != nil || read.kind != sawNew {
+	if t.anomaly = f.state.changed(t.operations, &read); t.anomaly != nil || read.kind != sawNew {
 		return
 	}
-	t.breach = notWritten(t.acts, &read)
-	if b := t.breach; b != nil && b.kind == "owner-never-wrote" {
+	t.anomaly = notWritten(t.operations, &read)
+	if b := t.anomaly; b != nil && b.kind == "owner-never-wrote" {
 		// The refused writes are not kept any more.
 		b.kind = "refused-but-applied"
-		if partner := f.state.partner(t.acts); partner != nil {
+		if partner := f.state.partner(t.operations); partner != nil {
 			b.a, b.b = partner, &read
 		}
 	}
@@ -174,13 +174,13 @@ func (t *tenure) readLate(f *Finding, e *runner.Exchange) {
 // sort puts every request into the period that it was made in: that of the last
 // write of its contender.
 func (t *tenure) sort(state startState, r *runner.Round) {
-	period, contender := 1, runner.Own
+	period, contender := 1, runner.ByRunner
 	for i := range r.Ops {
 		x := &r.Ops[i]
 		if x.Contender != contender {
 			contender, period = x.Contender, 1
 		}
-		a, ok := state.actOf(x)
+		a, ok := state.operationOf(x)
 		if !ok {
 			continue
 		}
@@ -194,14 +194,14 @@ func (t *tenure) sort(state startState, r *runner.Round) {
 
 // shown looks at what reads show: a lease that a refused contender holds, or one
 // that came back other than it was written.
-func (t *tenure) shown(state startState) *breach {
-	for i := range t.acts {
-		read := &t.acts[i]
-		if b := state.changed(t.acts, read); b != nil {
+func (t *tenure) shown(state startState) *anomaly {
+	for i := range t.operations {
+		read := &t.operations[i]
+		if b := state.changed(t.operations, read); b != nil {
 			return b
 		}
 		if read.kind == sawNew {
-			if b := notWritten(t.acts, read); b != nil {
+			if b := notWritten(t.operations, read); b != nil {
 				return b
 			}
 		}
@@ -210,26 +210,26 @@ func (t *tenure) shown(state startState) *breach {
 }
 
 // rulePeriod rules one contest; holder is the one before, nil: there was none.
-func (s *Lease) rulePeriod(t *tenure, p *leasePeriod, holder *term) *breach {
+func (s *Lease) rulePeriod(t *tenure, p *leasePeriod, holder *term) *anomaly {
 	if b := s.secondHolder(t, p); b != nil || t.doubt {
 		return b
 	}
-	acts := t.contest(p, holder)
-	fresh, age := withoutOld(acts)
-	check := func(acts []act) (sweepTime, *breach) {
+	operations := t.contest(p, holder)
+	fresh, age := withoutOld(operations)
+	check := func(operations []operation) (sweepTime, *anomaly) {
 		if holder == nil {
-			return sweepTime{}, checkRound(acts)
+			return sweepTime{}, checkRound(operations)
 		}
-		return checkTakeover(acts, holder.call+s.Term)
+		return checkTakeover(operations, holder.call+s.Term)
 	}
-	_, b := check(acts)
-	if b != nil && len(fresh) < len(acts) {
+	_, b := check(operations)
+	if b != nil && len(fresh) < len(operations) {
 		if _, without := check(fresh); without == nil {
 			t.stale, t.staleAge, b = true, max(t.staleAge, age), nil
 		}
 	}
 	if b != nil && b.b == nil && holder != nil {
-		b = &breach{b.kind, &holder.act, b.a}
+		b = &anomaly{b.kind, &holder.operation, b.a}
 	}
 	if b == nil && holder != nil {
 		b = s.ghost(p, holder)
@@ -239,11 +239,11 @@ func (s *Lease) rulePeriod(t *tenure, p *leasePeriod, holder *term) *breach {
 
 // secondHolder finds the holder of the period, and one that took the lease while its
 // term ran.
-func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *breach {
+func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *anomaly {
 	for i := range p.terms {
 		x := &p.terms[i]
 		switch {
-		case x.kind == uncertain:
+		case x.kind == indeterminate:
 			// Who holds it from here on is not known.
 			t.doubt = true
 		case x.kind == wrote && (p.won == nil || x.call < p.won.call):
@@ -267,9 +267,9 @@ func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *breach {
 			// It came so late that the term of the other may have been over.
 			t.doubt = true
 		case x.call <= p.won.ret:
-			return &breach{"several-winners", &p.won.act, &x.act}
+			return &anomaly{"several-winners", &p.won.operation, &x.operation}
 		default:
-			return &breach{"early-takeover", &p.won.act, &x.act}
+			return &anomaly{"early-takeover", &p.won.operation, &x.operation}
 		}
 	}
 	return nil
@@ -278,10 +278,10 @@ func (s *Lease) secondHolder(t *tenure, p *leasePeriod) *breach {
 // contest gives the requests that decide who holds the lease next. Of the record of
 // the holder before, reads show the old state. A read of the record of one before
 // that is stale, and left out.
-func (t *tenure) contest(p *leasePeriod, holder *term) []act {
-	var acts []act
+func (t *tenure) contest(p *leasePeriod, holder *term) []operation {
+	var operations []operation
 	for i := range p.terms {
-		a := p.terms[i].act
+		a := p.terms[i].operation
 		switch {
 		case a.kind == sawNew && t.former[a.token]:
 			t.stale, t.staleAge = true, max(t.staleAge, a.call-holder.ret)
@@ -291,18 +291,18 @@ func (t *tenure) contest(p *leasePeriod, holder *term) []act {
 		case holder != nil && a.kind == sawNew && a.token == holder.token:
 			a.kind = sawOld
 		}
-		acts = append(acts, a)
+		operations = append(operations, a)
 	}
-	return acts
+	return operations
 }
 
 // withoutOld leaves out the reads of an old state, or of none, that a reader which lags
 // may have made: those that were called after the accepted write was, or when another
 // read had shown the old record gone. It gives the greatest age.
-func withoutOld(acts []act) (fresh []act, age time.Duration) {
+func withoutOld(operations []operation) (fresh []operation, age time.Duration) {
 	taken, accepted, gone := forever, forever, forever
-	for i := range acts {
-		switch a := &acts[i]; a.kind {
+	for i := range operations {
+		switch a := &operations[i]; a.kind {
 		case wrote:
 			taken, accepted = min(taken, a.call), min(accepted, a.ret)
 		case sawNew:
@@ -311,8 +311,8 @@ func withoutOld(acts []act) (fresh []act, age time.Duration) {
 			gone = min(gone, a.ret)
 		}
 	}
-	for i := range acts {
-		a := &acts[i]
+	for i := range operations {
+		a := &operations[i]
 		if a.kind == sawOld && a.call > min(taken, gone) || a.kind == sawNothing && a.call > taken {
 			age = max(age, a.call-accepted)
 			continue
@@ -324,13 +324,13 @@ func withoutOld(acts []act) (fresh []act, age time.Duration) {
 
 // ghost finds a create that was refused beyond the tolerance after the lease had
 // expired, when nobody had taken it.
-func (s *Lease) ghost(p *leasePeriod, holder *term) *breach {
+func (s *Lease) ghost(p *leasePeriod, holder *term) *anomaly {
 	expired := holder.ret + max(s.Term, holder.granted)
 	for i := range p.terms {
 		x := &p.terms[i]
 		free := p.won == nil || x.ret < p.won.call
 		if x.kind == refused && free && x.call > expired+s.Tolerance {
-			return &breach{"ghost", &holder.act, &x.act}
+			return &anomaly{"ghost", &holder.operation, &x.operation}
 		}
 	}
 	return nil

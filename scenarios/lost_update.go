@@ -129,12 +129,12 @@ func (s *LostUpdate) Begin(now time.Time) time.Time {
 // stamp is the time that a record written now bears.
 func (s *LostUpdate) stamp(now time.Time) time.Time { return now.UTC().Truncate(max(1, s.Stamps())) }
 
-// Home keeps the keys where a write on a version works.
-func (*LostUpdate) Home() targets.Guard { return targets.IfVersion }
+// Collection keeps the keys where a write on a version works.
+func (*LostUpdate) Collection() targets.Collection { return targets.Versioned }
 
 // Seeds is a checklist in which nothing is ticked, at version 0.
 func (s *LostUpdate) Seeds(key string) []targets.Op {
-	return []targets.Op{{Kind: targets.Write, Key: key, Home: targets.IfVersion,
+	return []targets.Op{{Kind: targets.Write, Key: key, Collection: targets.Versioned,
 		Value: targets.Record{Token: key + seedSuffix, UpdatedAt: s.stamp(time.Now()), Body: checklist{Items: map[string]bool{}, Edits: []string{}}.body()}}}
 }
 
@@ -244,7 +244,7 @@ func (s *LostUpdate) save(c *runner.Contender, seen *targets.Reply, next checkli
 	case byTimestamp:
 		condition = targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: seen.Record.UpdatedAt}
 	}
-	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Home: c.Round.Home, If: condition, Value: record}).Outcome
+	return c.Do(targets.Op{Kind: targets.Write, Key: c.Round.Key, Collection: c.Round.Collection, If: condition, Value: record}).Outcome
 }
 
 // Fates gives what became of every editor, by its last request.

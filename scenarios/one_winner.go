@@ -23,8 +23,8 @@ type oneWinner struct{}
 // startState is what a round starts from.
 type startState struct {
 	key   string
-	seed  string // token of the seeded record; "": the key was absent
-	wrote *act   // the seed
+	seed  string     // token of the seeded record; "": the key was absent
+	wrote *operation // the seed
 }
 
 // startOf tells what a round whose key is seeded, or not, starts from.
@@ -36,7 +36,7 @@ func startOf(r *runner.Round, seeded bool) startState {
 	s.seed = r.Key + seedSuffix
 	for i := range r.Seeds {
 		if r.Seeds[i].Op.Key == r.Key {
-			a, _ := s.actOf(&r.Seeds[i])
+			a, _ := s.operationOf(&r.Seeds[i])
 			s.wrote = &a
 		}
 	}
@@ -70,37 +70,37 @@ func findingOf(r *runner.Round, seeded bool) Finding {
 func (oneWinner) Judge(r *runner.Round) Finding {
 	f := findingOf(r, len(r.Seeds) > 0)
 	f.Evidence = evidenceOf(r)
-	acts := f.state.actsOf(r)
-	f.won = countKind(acts, wrote)
+	operations := f.state.actsOf(r)
+	f.won = countKind(operations, wrote)
 	// Of the writes that certainly were not applied, those are kept that a read
 	// shows to be stored all the same.
-	stored := storedRefusals(acts)
-	f.acts = slices.Clip(append(reduce(acts), stored...))
+	stored := storedRefusals(operations)
+	f.operations = slices.Clip(append(reduce(operations), stored...))
 	return f
 }
 
 // actsOf reduces what was done to the round's own key, and the reads of it when all
 // had returned.
-func (s startState) actsOf(r *runner.Round) []act {
-	acts := make([]act, 0, len(r.Ops)+len(r.Reads))
+func (s startState) actsOf(r *runner.Round) []operation {
+	operations := make([]operation, 0, len(r.Ops)+len(r.Reads))
 	for i := range r.Ops {
-		if a, ok := s.actOf(&r.Ops[i]); ok && r.Ops[i].Op.Key == r.Key {
-			acts = append(acts, a)
+		if a, ok := s.operationOf(&r.Ops[i]); ok && r.Ops[i].Op.Key == r.Key {
+			operations = append(operations, a)
 		}
 	}
-	ops := len(acts)
+	ops := len(operations)
 	for i := range r.Reads {
-		if a, ok := s.actOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
-			a.token = sameText(acts[:ops], a.token)
-			acts = append(acts, a)
+		if a, ok := s.operationOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
+			a.token = sameText(operations[:ops], a.token)
+			operations = append(operations, a)
 		}
 	}
-	return acts
+	return operations
 }
 
 // sameText gives the writer's copy of a token that was read, so that a run of any
 // length keeps each but once.
-func sameText(writes []act, token string) string {
+func sameText(writes []operation, token string) string {
 	for i := range writes {
 		if writes[i].token == token {
 			return writes[i].token
@@ -112,17 +112,17 @@ func sameText(writes []act, token string) string {
 // storedRefusals gives the writes whose token a read shows although their reply
 // says that they were not applied. The one refusal that reduce keeps may be among
 // them; it is left to it.
-func storedRefusals(acts []act) []act {
-	var stored []act
-	for i := range acts {
-		a := &acts[i]
-		if a.kind != refused && a.kind != excluded {
+func storedRefusals(operations []operation) []operation {
+	var stored []operation
+	for i := range operations {
+		a := &operations[i]
+		if a.kind != refused && a.kind != noEffect {
 			continue
 		}
-		for j := range acts {
-			if acts[j].kind == sawNew && acts[j].token == a.token {
+		for j := range operations {
+			if operations[j].kind == sawNew && operations[j].token == a.token {
 				kept := *a
-				kept.kind = excluded
+				kept.kind = noEffect
 				stored = append(stored, kept)
 				break
 			}
@@ -131,9 +131,9 @@ func storedRefusals(acts []act) []act {
 	return stored
 }
 
-// actOf reduces an exchange; a read that failed tells nothing.
-func (s startState) actOf(e *runner.Exchange) (act, bool) {
-	a := act{call: e.Call, ret: e.Return, who: int32(e.Contender), retried: e.Reply.Attempts > 1, outcome: e.Reply.Outcome,
+// operationOf reduces an exchange; a read that failed tells nothing.
+func (s startState) operationOf(e *runner.Exchange) (operation, bool) {
+	a := operation{call: e.Call, ret: e.Return, who: int32(e.Contender), retried: e.Reply.Attempts > 1, outcome: e.Reply.Outcome,
 		code: e.Reply.Code, status: int32(e.Reply.Status), trace: e.Reply.Trace}
 	if e.Op.Kind == targets.Read {
 		a.token, a.version, a.body = e.Reply.Record.Token, e.Reply.Record.Version, e.Reply.Record.Body
@@ -155,17 +155,17 @@ func (s startState) actOf(e *runner.Exchange) (act, bool) {
 		a.kind = wrote
 	case o == targets.Unknown, o == targets.Unmapped, a.retried:
 		// After more than one attempt a refusal may be the writer's own doing.
-		a.kind, a.ret = uncertain, forever
+		a.kind, a.ret = indeterminate, forever
 	case o == targets.Conflict:
 		a.kind = refused
 	default:
-		a.kind = excluded
+		a.kind = noEffect
 	}
 	return a, e.Op.Kind == targets.Write
 }
 
 // seen tells which state a read showed.
-func (s startState) seen(reply *targets.Reply) actKind {
+func (s startState) seen(reply *targets.Reply) operationKind {
 	token := reply.Record.Token
 	switch {
 	case reply.Outcome == targets.Missing && s.seed != "":
@@ -197,28 +197,28 @@ func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
 // Rule says what a finding, with its late reads, means.
 func (oneWinner) Rule(f *Finding) Ruling {
 	r := Ruling{Winners: f.won}
-	if f.Unseeded || r.void(f, f.acts) {
+	if f.Unseeded || r.void(f, f.operations) {
 		return r
 	}
-	r.Unread = !f.plain && !readBack(f.acts)
-	b := r.believe(f, f.acts, func(acts []act) *breach {
-		if b := f.state.forbidden(acts); b != nil {
+	r.Unread = !f.plain && !readBack(f.operations)
+	b := r.believe(f, f.operations, func(operations []operation) *anomaly {
+		if b := f.state.forbidden(operations); b != nil {
 			return b
 		}
-		return checkRound(acts)
+		return checkRound(operations)
 	})
 	if r.legal = b == nil; b != nil && f.state.forbidden(r.history) != nil {
 		r.history = nil // not by the order of what was done
 	}
 	r.accuse(f.Round, b)
-	r.tellGone(f.acts, f.plain)
-	r.settle(f, f.acts)
+	r.tellGone(f.operations, f.plain)
+	r.settle(f, f.operations)
 	return r
 }
 
 // void tells whether a read shows what nobody of this run wrote.
-func (r *Ruling) void(f *Finding, acts []act) bool {
-	for _, all := range [][]act{acts, f.lates} {
+func (r *Ruling) void(f *Finding, operations []operation) bool {
+	for _, all := range [][]operation{operations, f.lates} {
 		for i := range all {
 			if all[i].kind == sawForeign {
 				r.Void = true
@@ -230,29 +230,29 @@ func (r *Ruling) void(f *Finding, acts []act) bool {
 }
 
 // readBack tells whether the runner has read the final state.
-func readBack(acts []act) bool {
-	return slices.ContainsFunc(acts, func(a act) bool { return a.who == runner.Own })
+func readBack(operations []operation) bool {
+	return slices.ContainsFunc(operations, func(a operation) bool { return a.who == runner.ByRunner })
 }
 
 // forbidden looks for what no order could make legal: a record of another key or a
 // changed one, a stored refusal, a record that vanished, a version that did not go
 // up by exactly one.
-func (s startState) forbidden(acts []act) *breach {
-	for i := range acts {
-		read := &acts[i]
-		if b := s.changed(acts, read); b != nil {
+func (s startState) forbidden(operations []operation) *anomaly {
+	for i := range operations {
+		read := &operations[i]
+		if b := s.changed(operations, read); b != nil {
 			return b
 		}
 		switch {
 		case read.kind == sawNothing:
-			return &breach{"record-vanished", s.wrote, read}
+			return &anomaly{"record-vanished", s.wrote, read}
 		case read.kind == sawNew:
-			writer, possible := writerOf(acts, read)
+			writer, possible := writerOf(operations, read)
 			if !possible {
-				return &breach{"refused-but-applied", writer, read}
+				return &anomaly{"refused-but-applied", writer, read}
 			}
 			if read.version != newVersion {
-				return &breach{"version-jump", writer, read}
+				return &anomaly{"version-jump", writer, read}
 			}
 		}
 	}
@@ -261,20 +261,20 @@ func (s startState) forbidden(acts []act) *breach {
 
 // changed finds a read of what was not written so: a record of another key, one cut
 // short, another body than its writer's, the seed at another version.
-func (s startState) changed(acts []act, read *act) *breach {
+func (s startState) changed(operations []operation, read *operation) *anomaly {
 	switch read.kind {
 	case sawMisplaced:
-		return &breach{"misplaced-record", s.partner(acts), read}
+		return &anomaly{"misplaced-record", s.partner(operations), read}
 	case sawDamaged:
-		return &breach{"changed-value", s.partner(acts), read}
+		return &anomaly{"changed-value", s.partner(operations), read}
 	case sawOld:
 		if seed := s.wrote; read.token != "" && seed != nil && (read.version != seed.version || !sameBody(read.body, seed.body)) {
-			return &breach{"changed-value", seed, read}
+			return &anomaly{"changed-value", seed, read}
 		}
 	case sawNew:
-		for i := range acts {
-			if w := &acts[i]; !w.isRead() && w.token == read.token && !sameBody(w.body, read.body) {
-				return &breach{"changed-value", w, read}
+		for i := range operations {
+			if w := &operations[i]; !w.isRead() && w.token == read.token && !sameBody(w.body, read.body) {
+				return &anomaly{"changed-value", w, read}
 			}
 		}
 	}
@@ -283,13 +283,13 @@ func (s startState) changed(acts []act, read *act) *breach {
 
 // partner is the write that stands beside a read as its witness: the accepted one,
 // else one that may have been applied, else the seed.
-func (s startState) partner(acts []act) *act {
+func (s startState) partner(operations []operation) *operation {
 	best := s.wrote
-	for i := range acts {
-		switch a := &acts[i]; {
+	for i := range operations {
+		switch a := &operations[i]; {
 		case a.kind == wrote:
 			return a
-		case a.kind == uncertain:
+		case a.kind == indeterminate:
 			best = a
 		}
 	}
@@ -300,18 +300,18 @@ func (s startState) partner(acts []act) *act {
 // applied. The write of a late token may not have been kept: it was one that was
 // refused, or one of more than two that were accepted. Then the accepted write
 // stands for it.
-func writerOf(acts []act, read *act) (writer *act, possible bool) {
+func writerOf(operations []operation, read *operation) (writer *operation, possible bool) {
 	wins := 0
-	var accepted *act
-	for i := range acts {
-		a := &acts[i]
+	var accepted *operation
+	for i := range operations {
+		a := &operations[i]
 		if a.kind == wrote {
 			wins, accepted = wins+1, a
 		}
 		if a.token != read.token || a.isRead() {
 			continue
 		}
-		if a.kind == wrote || a.kind == uncertain {
+		if a.kind == wrote || a.kind == indeterminate {
 			return a, true
 		}
 		writer = a
@@ -326,10 +326,10 @@ func writerOf(acts []act, read *act) (writer *act, possible bool) {
 // whose token was read was applied; none was where the read-back and the late read
 // both show the state before any write. Where another's token stands, it may have
 // been applied and written over.
-func (r *Ruling) settle(f *Finding, acts []act) {
+func (r *Ruling) settle(f *Finding, operations []operation) {
 	tokens := make(map[string]bool)
 	back, late, untouched := false, false, true
-	note := func(a *act) {
+	note := func(a *operation) {
 		if !a.isRead() {
 			return
 		}
@@ -337,21 +337,21 @@ func (r *Ruling) settle(f *Finding, acts []act) {
 			tokens[a.token] = true
 		}
 		untouched = untouched && a.kind == sawOld
-		back, late = back || a.who == runner.Own && !a.late, late || a.late
+		back, late = back || a.who == runner.ByRunner && !a.late, late || a.late
 	}
-	for i := range acts {
-		note(&acts[i])
+	for i := range operations {
+		note(&operations[i])
 	}
 	for i := range f.lates {
 		note(&f.lates[i])
 	}
 	untouched = untouched && back && late && f.won == 0
-	for i := range acts {
+	for i := range operations {
 		switch {
-		case acts[i].kind != uncertain:
-		case tokens[acts[i].token]:
+		case operations[i].kind != indeterminate:
+		case tokens[operations[i].token]:
 			r.Winners++
-			if acts[i].outcome == targets.Unknown {
+			if operations[i].outcome == targets.Unknown {
 				r.Settled++
 			}
 		case !untouched:
@@ -360,15 +360,15 @@ func (r *Ruling) settle(f *Finding, acts []act) {
 	}
 }
 
-// violation words a breach.
-func violation(round int, b *breach) *Violation {
+// violation words an anomaly.
+func violation(round int, b *anomaly) *Violation {
 	v := &Violation{Kind: b.kind, Round: round}
-	for _, a := range []*act{b.a, b.b} {
+	for _, a := range []*operation{b.a, b.b} {
 		if a != nil {
 			v.Witness = append(v.Witness, a.witness())
 		}
 	}
-	v.say(breachText[b.kind])
+	v.say(anomalyText[b.kind])
 	return v
 }
 
@@ -380,7 +380,7 @@ func (v *Violation) say(text string) {
 	}
 }
 
-// aloneText says why a breach of this kind may have a single request for its witness.
+// aloneText says why an anomaly of this kind may have a single request for its witness.
 func aloneText(kind string) string {
 	switch kind {
 	case "owner-never-wrote", "version-without-writer":
@@ -394,8 +394,8 @@ func aloneText(kind string) string {
 	}
 }
 
-// breachText says what each kind of violation is.
-var breachText = map[string]string{
+// anomalyText says what each kind of violation is.
+var anomalyText = map[string]string{
 	"several-winners":         "two writes were accepted where only one may win",
 	"two-owners":              "two reads name two different winners",
 	"wrong-owner":             "the record is not the accepted write's but another contender's",
@@ -426,7 +426,7 @@ var breachText = map[string]string{
 	"stale-write-accepted":    "a write on a stale version was accepted, with nothing running beside it",
 }
 
-func (a *act) witness() Witness {
+func (a *operation) witness() Witness {
 	w := Witness{Call: a.call, Return: a.ret, Outcome: a.outcome, Code: a.code, Status: int(a.status),
 		Token: a.token, Version: a.version, Trace: a.trace, Who: fmt.Sprintf("contender %d", a.who), Request: "write"}
 	if a.kind >= sawOld {
@@ -435,7 +435,7 @@ func (a *act) witness() Witness {
 	switch {
 	case a.late:
 		w.Who = "late read"
-	case a.who == runner.Own:
+	case a.who == runner.ByRunner:
 		w.Who = "read-back"
 	}
 	return w
@@ -444,14 +444,14 @@ func (a *act) witness() Witness {
 // readLate takes a late read into account. One that shows what the read-back
 // showed of a contender's record adds nothing, and is not kept.
 func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
-	a, ok := f.state.actOf(e)
+	a, ok := f.state.operationOf(e)
 	if !ok {
 		return
 	}
 	a.late, f.readOnce = true, true
 	if len(f.lates) == 0 && a.kind == sawNew {
-		for i := range f.acts {
-			b := &f.acts[i]
+		for i := range f.operations {
+			b := &f.operations[i]
 			if (b.kind == sawNew || f.plain && b.kind == wrote) && b.token == a.token && b.version == a.version && sameBody(a.body, b.body) {
 				return
 			}
@@ -464,7 +464,7 @@ func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
 // old a stale state was, and the last two.
 const mostLates = 8
 
-func (f *Finding) addLate(a act) {
+func (f *Finding) addLate(a operation) {
 	if len(f.lates) == mostLates {
 		f.lates = slices.Delete(f.lates, mostLates-3, mostLates-2)
 	}

@@ -37,7 +37,7 @@ func meetingsOf(r *runner.Round, oneCopy bool) []meeting {
 	times := timesOf(r)
 	var all []meeting
 	for _, w := range accepted {
-		m := meeting{winner: w, last: runner.Own, reach: none}
+		m := meeting{winner: w, last: runner.ByRunner, reach: none}
 		_, sent, end, known := times.of(w)
 		if !known {
 			continue
@@ -85,7 +85,7 @@ func unacknowledged(r *runner.Round, times clock, writes map[targets.Condition][
 				if r.Relayed != nil && !known {
 					return nil
 				}
-				m := meeting{last: runner.Own, reach: none}
+				m := meeting{last: runner.ByRunner, reach: none}
 				end := forever
 				for _, x := range group {
 					if _, _, e, known := times.of(x); known && x.Reply.Outcome == targets.Conflict {

@@ -11,15 +11,15 @@ import (
 
 // history gives a small random round: what an atomic register would have
 // answered, with unknown outcomes and many ties; half are then mutated.
-func history(random *rand.Rand) []act {
+func history(random *rand.Rand) []operation {
 	n := 2 + random.IntN(7)
-	acts := make([]act, n)
+	operations := make([]operation, n)
 	points := make([]time.Duration, n)
 	order := random.Perm(n)
-	for i := range acts {
+	for i := range operations {
 		call := time.Duration(random.IntN(12))
 		length := time.Duration(random.IntN(8))
-		acts[i] = act{call: call, ret: call + length, who: int32(i), token: fmt.Sprintf("c%d", i)}
+		operations[i] = operation{call: call, ret: call + length, who: int32(i), token: fmt.Sprintf("c%d", i)}
 		points[i] = call + time.Duration(random.IntN(int(length)+1))
 	}
 	// Serve them by their instants, ties in any order.
@@ -30,7 +30,7 @@ func history(random *rand.Rand) []act {
 	}
 	held := ""
 	for _, i := range order {
-		a := &acts[i]
+		a := &operations[i]
 		switch random.IntN(4) {
 		case 0:
 			a.kind, a.token = sawNew, held
@@ -38,7 +38,7 @@ func history(random *rand.Rand) []act {
 				a.kind = sawOld
 			}
 		case 1:
-			a.kind, a.ret = uncertain, forever
+			a.kind, a.ret = indeterminate, forever
 			if held == "" && random.IntN(2) == 0 {
 				held = a.token
 			}
@@ -50,14 +50,14 @@ func history(random *rand.Rand) []act {
 		}
 	}
 	if random.IntN(2) == 0 {
-		mutate(acts, random)
+		mutate(operations, random)
 	}
-	return acts
+	return operations
 }
 
 // mutate makes the history a lie in one place, which may still be legal.
-func mutate(acts []act, random *rand.Rand) {
-	a := &acts[random.IntN(len(acts))]
+func mutate(operations []operation, random *rand.Rand) {
+	a := &operations[random.IntN(len(operations))]
 	switch random.IntN(4) {
 	case 0:
 		a.call = time.Duration(random.IntN(16))
@@ -67,12 +67,12 @@ func mutate(acts []act, random *rand.Rand) {
 			a.ret = a.call + time.Duration(random.IntN(3))
 		}
 	case 2:
-		a.kind, a.token = []actKind{wrote, refused, sawOld}[random.IntN(3)], fmt.Sprintf("c%d", a.who)
+		a.kind, a.token = []operationKind{wrote, refused, sawOld}[random.IntN(3)], fmt.Sprintf("c%d", a.who)
 		if a.ret == forever {
 			a.ret = a.call + time.Duration(random.IntN(8))
 		}
 	default:
-		a.kind, a.token = sawNew, fmt.Sprintf("c%d", random.IntN(len(acts)))
+		a.kind, a.token = sawNew, fmt.Sprintf("c%d", random.IntN(len(operations)))
 		if a.ret == forever {
 			a.ret = a.call + 1
 		}
@@ -83,13 +83,13 @@ func mutate(acts []act, random *rand.Rand) {
 // right one is shown.
 type brokenChecker struct {
 	name  string
-	wrong func([]act) []act
+	wrong func([]operation) []operation
 }
 
-func without(kind actKind) func([]act) []act {
-	return func(acts []act) []act {
-		var kept []act
-		for _, a := range acts {
+func without(kind operationKind) func([]operation) []operation {
+	return func(operations []operation) []operation {
+		var kept []operation
+		for _, a := range operations {
 			if a.kind != kind {
 				kept = append(kept, a)
 			}
@@ -98,9 +98,9 @@ func without(kind actKind) func([]act) []act {
 	}
 }
 
-func changed(change func(*act)) func([]act) []act {
-	return func(acts []act) []act {
-		out := append([]act(nil), acts...)
+func changed(change func(*operation)) func([]operation) []operation {
+	return func(operations []operation) []operation {
+		out := append([]operation(nil), operations...)
 		for i := range out {
 			change(&out[i])
 		}
@@ -112,47 +112,47 @@ var brokenCheckers = []brokenChecker{
 	{"reads of the old state are not looked at", without(sawOld)},
 	{"reads of the new state are not looked at", without(sawNew)},
 	{"refusals are not looked at", without(refused)},
-	{"an unknown outcome never wins", without(uncertain)},
-	{"an unknown outcome is a loss", changed(func(a *act) {
-		if a.kind == uncertain {
+	{"an unknown outcome never wins", without(indeterminate)},
+	{"an unknown outcome is a loss", changed(func(a *operation) {
+		if a.kind == indeterminate {
 			a.kind, a.ret = refused, a.call+4
 		}
 	})},
-	{"a second winner is overlooked", func(acts []act) []act {
-		var kept []act
-		for _, a := range acts {
+	{"a second winner is overlooked", func(operations []operation) []operation {
+		var kept []operation
+		for _, a := range operations {
 			if a.kind != wrote || countKind(kept, wrote) == 0 {
 				kept = append(kept, a)
 			}
 		}
 		return kept
 	}},
-	{"the unknown outcome called last is taken", func(acts []act) []act {
+	{"the unknown outcome called last is taken", func(operations []operation) []operation {
 		last := time.Duration(-1)
-		for _, a := range acts {
-			if a.kind == uncertain {
+		for _, a := range operations {
+			if a.kind == indeterminate {
 				last = max(last, a.call)
 			}
 		}
-		var kept []act
-		for _, a := range acts {
-			if a.kind != uncertain || a.call == last {
+		var kept []operation
+		for _, a := range operations {
+			if a.kind != indeterminate || a.call == last {
 				kept = append(kept, a)
 			}
 		}
 		return kept
 	}},
-	{"the winner's return gives no bound", changed(func(a *act) {
+	{"the winner's return gives no bound", changed(func(a *operation) {
 		if a.kind == wrote {
 			a.ret = forever
 		}
 	})},
-	{"a refusal gives no bound", changed(func(a *act) {
+	{"a refusal gives no bound", changed(func(a *operation) {
 		if a.kind == refused {
 			a.ret = forever
 		}
 	})},
-	{"intervals are open", changed(func(a *act) {
+	{"intervals are open", changed(func(a *operation) {
 		a.call = 2*a.call + 1
 		if a.ret != forever {
 			a.ret = max(2*a.ret, a.call)
@@ -168,20 +168,20 @@ func TestRoundRuleAgreesWithLinearizability(t *testing.T) {
 	caught := make(map[string]int)
 	illegal := 0
 	for trial := range trials {
-		acts := history(random)
-		legal := checkRound(acts) == nil
-		general, known := secondOpinion(acts)
+		operations := history(random)
+		legal := checkRound(operations) == nil
+		general, known := secondOpinion(operations)
 		if !known || general != legal {
-			t.Fatalf("trial %d: the rule says legal=%v, the general checker %v (known %v):\n%+v", trial, legal, general, known, acts)
+			t.Fatalf("trial %d: the rule says legal=%v, the general checker %v (known %v):\n%+v", trial, legal, general, known, operations)
 		}
-		if reduced := reduce(acts); (checkRound(reduced) == nil) != legal {
-			t.Fatalf("trial %d: reduced, the ruling is no longer legal=%v:\n%+v\n%+v", trial, legal, acts, reduced)
+		if reduced := reduce(operations); (checkRound(reduced) == nil) != legal {
+			t.Fatalf("trial %d: reduced, the ruling is no longer legal=%v:\n%+v\n%+v", trial, legal, operations, reduced)
 		}
 		if !legal {
 			illegal++
 		}
 		for _, broken := range brokenCheckers {
-			if (checkRound(broken.wrong(acts)) == nil) != general {
+			if (checkRound(broken.wrong(operations)) == nil) != general {
 				caught[broken.name]++
 			}
 		}
@@ -203,70 +203,72 @@ func TestRoundRuleAgreesWithLinearizability(t *testing.T) {
 func TestSecondOpinionOnReducedHistory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for trial := range 20_000 {
-		acts := history(random)
-		legal := checkRound(acts) == nil
-		if got, known := secondOpinion(fewUncertain(reduce(acts))); !known || got != legal {
-			t.Fatalf("trial %d: legal=%v, but %v of the reduced history:\n%+v", trial, legal, got, acts)
+		operations := history(random)
+		legal := checkRound(operations) == nil
+		if got, known := secondOpinion(fewIndeterminate(reduce(operations))); !known || got != legal {
+			t.Fatalf("trial %d: legal=%v, but %v of the reduced history:\n%+v", trial, legal, got, operations)
 		}
 	}
 }
 
-func TestRoundRuleNamesTheBreach(t *testing.T) {
-	w := act{kind: wrote, call: 10, ret: 20, token: "w"}
-	l := act{kind: refused, call: 12, ret: 18, token: "l"}
-	u := act{kind: uncertain, call: 10, ret: forever, token: "u"}
-	old := func(call, ret time.Duration) act { return act{kind: sawOld, call: call, ret: ret, who: runner.Own} }
-	fresh := func(token string, call, ret time.Duration) act {
-		return act{kind: sawNew, token: token, call: call, ret: ret, who: runner.Own}
+func TestRoundRuleNamesTheAnomaly(t *testing.T) {
+	w := operation{kind: wrote, call: 10, ret: 20, token: "w"}
+	l := operation{kind: refused, call: 12, ret: 18, token: "l"}
+	u := operation{kind: indeterminate, call: 10, ret: forever, token: "u"}
+	old := func(call, ret time.Duration) operation {
+		return operation{kind: sawOld, call: call, ret: ret, who: runner.ByRunner}
 	}
-	early := act{kind: refused, call: 1, ret: 9, token: "l"}
+	fresh := func(token string, call, ret time.Duration) operation {
+		return operation{kind: sawNew, token: token, call: call, ret: ret, who: runner.ByRunner}
+	}
+	early := operation{kind: refused, call: 1, ret: 9, token: "l"}
 	for _, c := range []struct {
-		name string
-		acts []act
-		want string
+		name       string
+		operations []operation
+		want       string
 	}{
 		{"nobody did anything", nil, ""},
-		{"one winner, one loser", []act{w, l, fresh("w", 30, 31)}, ""},
-		{"a refusal that touches the winner's call", []act{w, {kind: refused, call: 1, ret: 10}}, ""},
-		{"an unknown outcome may have won", []act{u, l}, ""},
-		{"nobody won and nobody was refused", []act{old(30, 31)}, ""},
-		{"two winners", []act{w, {kind: wrote, call: 11, ret: 19, token: "v"}}, "several-winners"},
-		{"two owners", []act{u, {kind: uncertain, call: 9, ret: forever, token: "v"}, fresh("u", 30, 31), fresh("v", 32, 33)}, "two-owners"},
-		{"another owner", []act{w, u, fresh("u", 30, 31)}, "wrong-owner"},
-		{"an owner that never wrote", []act{fresh("x", 30, 31)}, "owner-never-wrote"},
-		{"no winner", []act{l, old(30, 31)}, "no-winner"},
-		{"refused before the winner was called", []act{w, early}, "refused-before-winner"},
-		{"read before it was written", []act{w, fresh("w", 1, 9)}, "read-before-write"},
-		{"lost", []act{w, l, old(30, 31)}, "lost-write"},
-		{"old state after a refusal", []act{u, l, old(30, 31)}, "old-state-after-refusal"},
-		{"the state went back", []act{u, fresh("u", 30, 31), old(32, 33)}, "state-went-back"},
+		{"one winner, one loser", []operation{w, l, fresh("w", 30, 31)}, ""},
+		{"a refusal that touches the winner's call", []operation{w, {kind: refused, call: 1, ret: 10}}, ""},
+		{"an unknown outcome may have won", []operation{u, l}, ""},
+		{"nobody won and nobody was refused", []operation{old(30, 31)}, ""},
+		{"two winners", []operation{w, {kind: wrote, call: 11, ret: 19, token: "v"}}, "several-winners"},
+		{"two owners", []operation{u, {kind: indeterminate, call: 9, ret: forever, token: "v"}, fresh("u", 30, 31), fresh("v", 32, 33)}, "two-owners"},
+		{"another owner", []operation{w, u, fresh("u", 30, 31)}, "wrong-owner"},
+		{"an owner that never wrote", []operation{fresh("x", 30, 31)}, "owner-never-wrote"},
+		{"no winner", []operation{l, old(30, 31)}, "no-winner"},
+		{"refused before the winner was called", []operation{w, early}, "refused-before-winner"},
+		{"read before it was written", []operation{w, fresh("w", 1, 9)}, "read-before-write"},
+		{"lost", []operation{w, l, old(30, 31)}, "lost-write"},
+		{"old state after a refusal", []operation{u, l, old(30, 31)}, "old-state-after-refusal"},
+		{"the state went back", []operation{u, fresh("u", 30, 31), old(32, 33)}, "state-went-back"},
 	} {
 		got := ""
-		if b := checkRound(c.acts); b != nil {
+		if b := checkRound(c.operations); b != nil {
 			got = b.kind
-			if breachText[got] == "" {
-				t.Errorf("%s: breach %q has no text", c.name, got)
+			if anomalyText[got] == "" {
+				t.Errorf("%s: anomaly %q has no text", c.name, got)
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: got breach %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: got anomaly %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
 func BenchmarkCheckRound5000(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
-	acts := make([]act, 5000)
-	for i := range acts {
-		acts[i] = act{kind: refused, call: time.Duration(random.IntN(1000)), ret: time.Duration(2000 + random.IntN(1000)), token: fmt.Sprint(i)}
+	operations := make([]operation, 5000)
+	for i := range operations {
+		operations[i] = operation{kind: refused, call: time.Duration(random.IntN(1000)), ret: time.Duration(2000 + random.IntN(1000)), token: fmt.Sprint(i)}
 		if random.IntN(20) == 0 {
-			acts[i].kind, acts[i].ret = uncertain, forever
+			operations[i].kind, operations[i].ret = indeterminate, forever
 		}
 	}
-	acts[4000].kind = wrote
+	operations[4000].kind = wrote
 	b.ResetTimer()
 	for b.Loop() {
-		if checkRound(acts) != nil {
+		if checkRound(operations) != nil {
 			b.Fatal("the round is legal")
 		}
 	}

@@ -62,22 +62,22 @@ func drawn[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(
 
 // tell makes a story of what contenders saw of an honest store, which served these
 // versions, each by the write with that token. Many are then lies.
-func tell(random *rand.Rand, scenario Contest, acts []act, writers []string) *story {
+func tell(random *rand.Rand, scenario Contest, operations []operation, writers []string) *story {
 	t := &teller{Rand: random, states: make([]targets.Record, 1)}
 	s := &story{round: runner.Round{Number: 1, Key: storyKey}}
 	for _, op := range scenario.Seeds(storyKey) {
 		if op.Key == storyKey {
 			t.seeded, t.states[0] = true, op.Value
 		}
-		seed := runner.Exchange{Contender: runner.Own, Op: op, Call: 1, Return: 2, Reply: targets.Reply{Outcome: targets.OK, Attempts: 1}}
+		seed := runner.Exchange{Contender: runner.ByRunner, Op: op, Call: 1, Return: 2, Reply: targets.Reply{Outcome: targets.OK, Attempts: 1}}
 		if random.IntN(16) == 0 {
 			seed.Reply.Outcome = drawn(random, targets.Unknown, targets.Throttled, targets.NotSent)
 		}
 		s.round.Seeds = append(s.round.Seeds, seed)
 	}
 	names := map[string]string{}
-	for i := range acts {
-		if a := &acts[i]; a.kind < sawOld {
+	for i := range operations {
+		if a := &operations[i]; a.kind < sawOld {
 			names[a.token] = runner.Token(storyKey, int(a.who), i+1)
 		}
 	}
@@ -85,8 +85,8 @@ func tell(random *rand.Rand, scenario Contest, acts []act, writers []string) *st
 		t.states = append(t.states, targets.Record{Token: names[token], Version: int64(i + 1)})
 	}
 	scale := drawn[time.Duration](random, 1, 100, 400)
-	for i := range acts {
-		a := &acts[i]
+	for i := range operations {
+		a := &operations[i]
 		x := runner.Exchange{Contender: int(a.who), Call: 10 + a.call/scale, Return: 10 + a.ret/scale}
 		if a.ret == forever {
 			x.Return = x.Call + time.Duration(random.IntN(20))
@@ -102,9 +102,9 @@ func tell(random *rand.Rand, scenario Contest, acts []act, writers []string) *st
 	return s
 }
 
-// exchange words an act: with answers that say nothing, requests that went out twice,
+// exchange words an operation: with answers that say nothing, requests that went out twice,
 // and reads that failed, or that were part of a write.
-func (t *teller) exchange(x *runner.Exchange, a *act, token string) {
+func (t *teller) exchange(x *runner.Exchange, a *operation, token string) {
 	x.Op, x.Reply.Attempts = targets.Op{Kind: targets.Write, Key: storyKey, Value: targets.Record{Token: token, Version: a.version}}, 1
 	if t.seeded {
 		x.Op.If = targets.Condition{Guard: targets.IfVersion, Counter: a.version - 1}
@@ -120,11 +120,11 @@ func (t *teller) exchange(x *runner.Exchange, a *act, token string) {
 		if x.Reply.Outcome = targets.Conflict; again {
 			x.Reply.Attempts = 2
 		}
-	case uncertain:
+	case indeterminate:
 		if x.Reply.Outcome = drawn(t.Rand, targets.Unknown, targets.Unknown, targets.Unmapped, targets.Conflict); x.Reply.Outcome == targets.Conflict {
 			x.Reply.Attempts = 2
 		}
-	case excluded:
+	case noEffect:
 		x.Reply.Outcome = drawn(t.Rand, targets.Aborted, targets.Throttled, targets.Invalid, targets.NotSent)
 	default:
 		byRead := a.kind == sawNew && t.IntN(3) == 0
@@ -204,7 +204,7 @@ func (t *teller) readBack(s *story) {
 	}
 	backs, sessions := 1+t.IntN(2), 1+t.IntN(3)
 	for i := range backs {
-		s.round.Reads = append(s.round.Reads, read(i, runner.Own))
+		s.round.Reads = append(s.round.Reads, read(i, runner.ByRunner))
 	}
 	for i := range t.IntN(5) {
 		s.lates = append(s.lates, read(backs+i, t.IntN(sessions)))
@@ -212,10 +212,10 @@ func (t *teller) readBack(s *story) {
 }
 
 // facts is what the requests of a story tell, each by itself.
-func (s *story) facts() []act {
-	var facts []act
+func (s *story) facts() []operation {
+	var facts []operation
 	of := func(x *runner.Exchange, late bool) {
-		a := act{call: x.Call, ret: x.Return, who: int32(x.Contender), late: late, retried: x.Reply.Attempts > 1,
+		a := operation{call: x.Call, ret: x.Return, who: int32(x.Contender), late: late, retried: x.Reply.Attempts > 1,
 			token: x.Op.Value.Token, version: x.Op.Value.Version}
 		outcome := x.Reply.Outcome
 		switch {
@@ -236,11 +236,11 @@ func (s *story) facts() []act {
 		case outcome == targets.OK:
 			a.kind = wrote
 		case outcome == targets.Unknown || outcome == targets.Unmapped || a.retried:
-			a.kind, a.ret = uncertain, forever
+			a.kind, a.ret = indeterminate, forever
 		case outcome == targets.Conflict:
 			a.kind = refused
 		default:
-			a.kind = excluded
+			a.kind = noEffect
 		}
 		facts = append(facts, a)
 	}
@@ -258,8 +258,8 @@ func (s *story) facts() []act {
 
 // behindOf tells whether a read shows less than had been shown, or answered, before it
 // was called; nothing is less than the seed.
-func behindOf(facts []act, read *act) bool {
-	far := func(a *act) int64 {
+func behindOf(facts []operation, read *operation) bool {
+	far := func(a *operation) int64 {
 		switch a.kind {
 		case sawNothing:
 			return -1
@@ -269,7 +269,7 @@ func behindOf(facts []act, read *act) bool {
 			return a.version
 		}
 	}
-	return read.kind == sawNothing || read.kind >= sawOld && slices.ContainsFunc(facts, func(a act) bool {
+	return read.kind == sawNothing || read.kind >= sawOld && slices.ContainsFunc(facts, func(a operation) bool {
 		return (a.kind == wrote || a.kind == refused || a.kind == sawNew) && a.ret < read.call && far(&a) > far(read)
 	})
 }
@@ -281,26 +281,26 @@ type verdictOf struct{ unruled, void, violated, stale bool }
 // of all but the reads that are behind; those count where the last two late reads
 // agree, through two sessions, when the key had settled. believed is what the ruling
 // is to rest on.
-func (s *story) wanted(t *testing.T) (want verdictOf, believed []act) {
+func (s *story) wanted(t *testing.T) (want verdictOf, believed []operation) {
 	if !s.round.Seeded() {
 		return verdictOf{unruled: true}, nil
 	}
-	legal := func(facts []act) bool { return porcupine.CheckOperations(chainModel, chainOperations(facts)) }
+	legal := func(facts []operation) bool { return porcupine.CheckOperations(chainModel, chainOperations(facts)) }
 	facts := s.facts()
-	if slices.ContainsFunc(facts, func(a act) bool { return a.kind == sawForeign }) {
+	if slices.ContainsFunc(facts, func(a operation) bool { return a.kind == sawForeign }) {
 		return verdictOf{void: true}, nil
 	}
 	if legal(facts) {
 		return verdictOf{}, facts
 	}
 	// However old the state is, somebody must have written what a read shows.
-	written := keeping(func(all []act, a *act) bool {
-		return a.kind != sawNew || slices.ContainsFunc(all, func(w act) bool { return (w.kind == wrote || w.kind == uncertain) && w.token == a.token })
+	written := keeping(func(all []operation, a *operation) bool {
+		return a.kind != sawNew || slices.ContainsFunc(all, func(w operation) bool { return (w.kind == wrote || w.kind == indeterminate) && w.token == a.token })
 	})(facts)
 	if len(written) < len(facts) {
 		return verdictOf{violated: true}, nil // that read alone shows it, whatever the order
 	}
-	fresh := keeping(func(all []act, a *act) bool { return !behindOf(all, a) })(facts)
+	fresh := keeping(func(all []operation, a *operation) bool { return !behindOf(all, a) })(facts)
 	if !legal(fresh) {
 		return verdictOf{violated: true}, fresh
 	}
@@ -397,9 +397,9 @@ var brokenBeliefs = []brokenBelief{
 	}, nil},
 	{"the winner of a plain round is forgotten", nil, func(f *Finding) {
 		if k := chainIn(f); k != nil && k.plain {
-			k.acts, k.plain = nil, false
+			k.operations, k.plain = nil, false
 		} else if f.plain {
-			f.acts = nil
+			f.operations = nil
 		}
 	}},
 	{"a refusal after two attempts is one", eachOp(func(x *runner.Exchange) {
@@ -497,20 +497,20 @@ func checkRulings(t *testing.T, scenario Contest, trials int, draw func() *story
 
 // checkDefinite wants a violation to stand where the writes that went out more than once
 // need not have been applied, and the lack of one to rest on those.
-func checkDefinite(t *testing.T, s *story, r *Ruling, believed []act) {
+func checkDefinite(t *testing.T, s *story, r *Ruling, believed []operation) {
 	t.Helper()
 	if believed == nil {
 		return
 	}
-	doubted := changed(func(a *act) {
+	doubted := changed(func(a *operation) {
 		if a.retried && a.kind == wrote {
-			a.kind = uncertain
+			a.kind = indeterminate
 		}
 	})(believed)
 	switch {
 	case r.Violation != nil && porcupine.CheckOperations(chainModel, chainOperations(doubted)):
 		t.Fatalf("%s rests on requests that went out twice:\n%s", r.Violation.Kind, s)
-	case r.Indefinite && !slices.ContainsFunc(believed, func(a act) bool { return a.retried }):
+	case r.Indefinite && !slices.ContainsFunc(believed, func(a operation) bool { return a.retried }):
 		t.Fatalf("no request went out twice:\n%s", s)
 	}
 }
@@ -524,10 +524,10 @@ func (s *story) String() string {
 }
 
 // served gives a story of contenders who ask as next says, and an honest store.
-func served(random *rand.Rand, scenario Contest, next func(last *act) act) *story {
+func served(random *rand.Rand, scenario Contest, next func(last *operation) operation) *story {
 	var store chainStore
-	acts := honestRun(random, 2+random.IntN(4), 3+random.IntN(6), next, store.serve)
-	return tell(random, scenario, acts, store.writers)
+	operations := honestRun(random, 2+random.IntN(4), 3+random.IntN(6), next, store.serve)
+	return tell(random, scenario, operations, store.writers)
 }
 
 func TestRoundRuleInRulings(t *testing.T) {
@@ -537,11 +537,11 @@ func TestRoundRuleInRulings(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(71, 73))
 			checkRulings(t, scenario, 100_000, func() *story {
-				return served(random, scenario, func(*act) act {
+				return served(random, scenario, func(*operation) operation {
 					if random.IntN(4) == 0 {
-						return act{kind: sawNew}
+						return operation{kind: sawNew}
 					}
-					return act{kind: wrote, version: 1}
+					return operation{kind: wrote, version: 1}
 				})
 			}, brokenBeliefs)
 		})
@@ -578,13 +578,13 @@ func TestChainThatHasGoneBack(t *testing.T) {
 	for _, scenario := range []Contest{NewLease(), NewCounter()} {
 		s := &story{round: runner.Round{Number: 1, Key: storyKey, Ops: []runner.Exchange{write(0, 1, 10), write(1, 2, 20)}}}
 		for _, op := range scenario.Seeds(storyKey) {
-			s.round.Seeds = append(s.round.Seeds, runner.Exchange{Contender: runner.Own, Op: op, Call: 1, Return: 2, Reply: targets.Reply{Outcome: targets.OK}})
+			s.round.Seeds = append(s.round.Seeds, runner.Exchange{Contender: runner.ByRunner, Op: op, Call: 1, Return: 2, Reply: targets.Reply{Outcome: targets.OK}})
 		}
 		read := func(contender int, at time.Duration, shows int) runner.Exchange {
 			return runner.Exchange{Contender: contender, Call: at, Return: at + 1, Op: targets.Op{Kind: targets.Read, Key: storyKey},
 				Reply: targets.Reply{Outcome: targets.OK, Attempts: 1, Record: s.round.Ops[shows].Op.Value}}
 		}
-		s.round.Reads = []runner.Exchange{read(runner.Own, 30, 0)}
+		s.round.Reads = []runner.Exchange{read(runner.ByRunner, 30, 0)}
 		s.lates = []runner.Exchange{read(0, 100, 0), read(1, 110, 0)}
 		if _, r, _ := s.ruled(scenario, nil); r.Violation == nil || r.Violation.Kind != "lost-write" {
 			t.Errorf("%s: gone for good: %+v", scenario.Info().Name, r)

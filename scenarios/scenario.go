@@ -105,16 +105,16 @@ func Find(name string) Scenario {
 
 // Finding is what is kept of a round.
 type Finding struct {
-	Round    int
-	Unseeded bool // the start state could not be written; nobody was released
-	Evidence Evidence
-	acts     []act
-	won      int // OK writes, of which acts holds two at most
-	state    startState
-	lates    []act // reads at the end of the run, in order, but for those that show what the read-back did
-	readOnce bool  // a late read was answered
-	plain    bool  // of acts, only the winner is left
-	own      any   // what a scenario with a rule of its own keeps
+	Round      int
+	Unseeded   bool // the start state could not be written; nobody was released
+	Evidence   Evidence
+	operations []operation
+	won        int // OK writes, of which operations holds two at most
+	state      startState
+	lates      []operation // reads at the end of the run, in order, but for those that show what the read-back did
+	readOnce   bool        // a late read was answered
+	plain      bool        // of operations, only the winner is left
+	own        any         // what a scenario with a rule of its own keeps
 	// answered is when the contenders had their last answer.
 	answered time.Duration
 	// believedFrom is when two reads that agree on an old state are believed;
@@ -141,8 +141,8 @@ type Ruling struct {
 	// Settled counts unknown outcomes that the read-back showed to be applied,
 	// Unsettled those that may have been applied unseen.
 	Settled, Unsettled int
-	legal              bool  // by the round rule alone
-	history            []act // that the round rule was applied to; nil: it was not
+	legal              bool        // by the round rule alone
+	history            []operation // that the round rule was applied to; nil: it was not
 }
 
 // quiet tells whether all is as it should be: nothing is unknown, in doubt, or
@@ -157,9 +157,9 @@ func (f *Finding) forget(winners int) {
 	if own, ok := f.own.(interface{ forget() }); ok {
 		own.forget()
 	}
-	for i := range f.acts {
-		if f.acts[i].kind == wrote && winners == 1 {
-			f.acts, f.plain = []act{f.acts[i]}, true
+	for i := range f.operations {
+		if f.operations[i].kind == wrote && winners == 1 {
+			f.operations, f.plain = []operation{f.operations[i]}, true
 			return
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// secondOpinionTimeout is ample for a reduced history of some ten acts.
+// secondOpinionTimeout is ample for a reduced history of some ten operations.
 const secondOpinionTimeout = 2 * time.Second
 
-// registerInput is an act as porcupine's model sees it.
+// registerInput is an operation as porcupine's model sees it.
 type registerInput struct {
-	kind  actKind
+	kind  operationKind
 	token string
 }
 
@@ -28,7 +28,7 @@ var oneWrite = porcupine.Model{
 			return held == "", in.token
 		case refused:
 			return held != "", held
-		case uncertain:
+		case indeterminate:
 			if held == "" {
 				return true, in.token
 			}
@@ -43,34 +43,34 @@ var oneWrite = porcupine.Model{
 	},
 }
 
-// fewUncertain leaves of the uncertain writes those whose token was read and
+// fewIndeterminate leaves of the indeterminate writes those whose token was read and
 // the one that was called first: the others cannot change the ruling.
-func fewUncertain(acts []act) []act {
+func fewIndeterminate(operations []operation) []operation {
 	read := make(map[string]bool)
-	var first *act
-	for i := range acts {
-		if acts[i].kind == sawNew {
-			read[acts[i].token] = true
+	var first *operation
+	for i := range operations {
+		if operations[i].kind == sawNew {
+			read[operations[i].token] = true
 		}
-		if acts[i].kind == uncertain && (first == nil || acts[i].call < first.call) {
-			first = &acts[i]
+		if operations[i].kind == indeterminate && (first == nil || operations[i].call < first.call) {
+			first = &operations[i]
 		}
 	}
-	var kept []act
-	for i := range acts {
-		if a := &acts[i]; a.kind != uncertain || a == first || read[a.token] {
+	var kept []operation
+	for i := range operations {
+		if a := &operations[i]; a.kind != indeterminate || a == first || read[a.token] {
 			kept = append(kept, *a)
 		}
 	}
 	return kept
 }
 
-// secondOpinion asks a general linearizability checker about reduced acts. It
+// secondOpinion asks a general linearizability checker about reduced operations. It
 // gives false for known where the checker could not decide in time.
-func secondOpinion(acts []act) (legal, known bool) {
-	ops := make([]porcupine.Operation, 0, len(acts))
-	for i := range acts {
-		a := &acts[i]
+func secondOpinion(operations []operation) (legal, known bool) {
+	ops := make([]porcupine.Operation, 0, len(operations))
+	for i := range operations {
+		a := &operations[i]
 		ret := int64(a.ret)
 		if a.ret == forever {
 			ret = math.MaxInt64

@@ -30,12 +30,12 @@ type sweepTime struct{ earliest, latest time.Duration }
 // the old record. Any other asks nothing: if it was called after q, it returned no
 // earlier than both. So every q within the bounds is possible. An uncertain owner
 // is the one called first: it can stand in for any other.
-func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
+func checkTakeover(operations []operation, expiry time.Duration) (sweepTime, *anomaly) {
 	var d deciding
-	var fresh, other *act            // reads of the new record: the first to return; one that names another owner
-	var firstAbsent, lastAbsent *act // reads of none: the first to return, the last to be called
-	for i := range acts {
-		a := &acts[i]
+	var fresh, other *operation            // reads of the new record: the first to return; one that names another owner
+	var firstAbsent, lastAbsent *operation // reads of none: the first to return, the last to be called
+	for i := range operations {
+		a := &operations[i]
 		switch {
 		case d.note(a):
 		case a.kind == sawNothing:
@@ -54,22 +54,22 @@ func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
 	}
 	owner := d.w
 	if owner == nil {
-		owner = firstAdmissible(acts, fresh)
+		owner = firstAdmissible(operations, fresh)
 	}
 	switch {
 	case d.second != nil:
-		return sweepTime{}, &breach{"several-winners", d.w, d.second}
+		return sweepTime{}, &anomaly{"several-winners", d.w, d.second}
 	case fresh != nil && (other != nil || owner == nil || owner.token != fresh.token):
-		return sweepTime{}, wrongOwner(acts, d.w, fresh, other)
+		return sweepTime{}, wrongOwner(operations, d.w, fresh, other)
 	}
 
 	taken := instant{forever, nil}.orReturn(owner).orReturn(fresh)
 	latest := taken.orReturn(firstAbsent)
 	switch {
 	case taken.at < expiry:
-		return sweepTime{}, &breach{"early-takeover", taken.by, nil}
+		return sweepTime{}, &anomaly{"early-takeover", taken.by, nil}
 	case latest.at < expiry:
-		return sweepTime{}, &breach{"early-expiry", latest.by, nil}
+		return sweepTime{}, &anomaly{"early-expiry", latest.by, nil}
 	}
 	sent := instant{math.MinInt64, nil}.orCall(owner).orCall(lastAbsent)
 	if owner == nil {
@@ -79,8 +79,8 @@ func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
 		return sweepTime{}, outOfOrder(taken.by, sent.by)
 	}
 	earliest := instant{math.MinInt64, nil}.orCall(d.old)
-	for i := range acts {
-		if a := &acts[i]; a.kind == refused && a.ret < sent.at {
+	for i := range operations {
+		if a := &operations[i]; a.kind == refused && a.ret < sent.at {
 			earliest = earliest.orCall(a)
 		}
 	}
@@ -88,7 +88,7 @@ func checkTakeover(acts []act, expiry time.Duration) (sweepTime, *breach) {
 	case earliest.at <= latest.at:
 		return sweepTime{max(earliest.at, expiry), latest.at}, nil
 	case earliest.by.kind == refused:
-		return sweepTime{}, &breach{"refused-while-absent", latest.by, earliest.by}
+		return sweepTime{}, &anomaly{"refused-while-absent", latest.by, earliest.by}
 	default:
 		return sweepTime{}, outOfOrder(latest.by, earliest.by)
 	}

@@ -21,20 +21,20 @@ type takeoverStory struct {
 	round  runner.Round
 	lease  *Lease
 	expiry time.Duration
-	facts  []act // of the contest, as each request tells by itself; of the holder's record reads show the old state
+	facts  []operation // of the contest, as each request tells by itself; of the holder's record reads show the old state
 }
 
-// leaseIn gives what is written for a lease of a period, by the token of an act.
+// leaseIn gives what is written for a lease of a period, by the token of an operation.
 func leaseIn(period int, token string) targets.Record {
 	return targets.Record{Token: storyKey + "-" + token + "-a1", Version: int64(period), Body: json.RawMessage(fmt.Sprintf(`{"period":%d,"expires_ns":0}`, period))}
 }
 
 // answerAll gives answers to the writes that have none: accepted where a read shows them.
-func answerAll(acts []act) {
-	for i := range acts {
-		if a := &acts[i]; a.kind == uncertain {
-			a.kind, a.ret = excluded, a.call+8
-			if slices.ContainsFunc(acts, func(b act) bool { return b.kind == sawNew && b.token == a.token }) {
+func answerAll(operations []operation) {
+	for i := range operations {
+		if a := &operations[i]; a.kind == indeterminate {
+			a.kind, a.ret = noEffect, a.call+8
+			if slices.ContainsFunc(operations, func(b operation) bool { return b.kind == sawNew && b.token == a.token }) {
 				a.kind = wrote
 			}
 		}
@@ -46,16 +46,16 @@ func answerAll(acts []act) {
 // write.
 func tellTakeover(random *rand.Rand) *takeoverStory {
 	const began = 10 // when the first of them may be called
-	acts, expiry := takeoverHistory(random)
+	operations, expiry := takeoverHistory(random)
 	if random.IntN(4) > 0 {
-		answerAll(acts)
+		answerAll(operations)
 	}
 	s := &takeoverStory{round: runner.Round{Number: 1, Key: storyKey}, lease: NewLease(), expiry: began + expiry}
 	holder := runner.Exchange{Contender: 0, Call: 1, Return: 2, Reply: targets.Reply{Outcome: targets.OK, Attempts: 1},
 		Op: targets.Op{Kind: targets.Write, Key: storyKey, Value: leaseIn(1, "c0")}}
 	s.lease.Expiry, s.lease.Periods, s.lease.Term, s.lease.Tolerance = byTTL, 2, s.expiry-holder.Call, time.Hour
 	s.round.Ops = append(s.round.Ops, holder)
-	for i, a := range acts {
+	for i, a := range operations {
 		if a.token = strings.Replace(a.token, "c", "c1", 1); a.token == "" {
 			a.token = "c1" // apart from the holder's in any case
 		}
@@ -81,9 +81,9 @@ func tellTakeover(random *rand.Rand) *takeoverStory {
 	return s
 }
 
-// wordTakeover tells whether the request tells anything; it changes the act where what
+// wordTakeover tells whether the request tells anything; it changes the operation where what
 // is said is not what was done.
-func wordTakeover(random *rand.Rand, x *runner.Exchange, a *act, held targets.Record) bool {
+func wordTakeover(random *rand.Rand, x *runner.Exchange, a *operation, held targets.Record) bool {
 	x.Op = targets.Op{Kind: targets.Write, Key: storyKey, Value: leaseIn(2, a.token), If: targets.Condition{Guard: targets.IfAbsent}}
 	x.Reply.Attempts = 1
 	again := random.IntN(30) == 0
@@ -94,11 +94,11 @@ func wordTakeover(random *rand.Rand, x *runner.Exchange, a *act, held targets.Re
 		}
 	case refused:
 		if x.Reply.Outcome = targets.Conflict; again {
-			x.Reply.Attempts, a.kind, a.ret = 2, uncertain, forever
+			x.Reply.Attempts, a.kind, a.ret = 2, indeterminate, forever
 		}
-	case uncertain:
+	case indeterminate:
 		x.Reply.Outcome = drawn(random, targets.Unknown, targets.Unmapped)
-	case excluded:
+	case noEffect:
 		x.Reply.Outcome = drawn(random, targets.Aborted, targets.Throttled, targets.NotSent)
 	default:
 		x.Reply.Outcome = targets.OK
@@ -145,10 +145,10 @@ func (s *takeoverStory) ruled() (takeoverVerdict, Ruling) {
 // wrong says in which way a verdict is not what the general checker makes of the
 // contest; "" where it is.
 func (s *takeoverStory) wrong(got takeoverVerdict) string {
-	legal := func(facts []act) bool {
+	legal := func(facts []operation) bool {
 		return porcupine.CheckOperations(takeoverModel, takeoverOperations(facts, s.expiry, forever))
 	}
-	is := func(kind actKind) bool { return countKind(s.facts, kind) > 0 }
+	is := func(kind operationKind) bool { return countKind(s.facts, kind) > 0 }
 	if is(sawForeign) {
 		if got.void {
 			return ""
@@ -168,7 +168,7 @@ func (s *takeoverStory) wrong(got takeoverVerdict) string {
 			gone = min(gone, a.ret)
 		}
 	}
-	fresh := keeping(func(_ []act, a *act) bool {
+	fresh := keeping(func(_ []operation, a *operation) bool {
 		return a.kind != sawOld && a.kind != sawNothing || a.call <= taken && (a.kind == sawNothing || a.call <= gone)
 	})(s.facts)
 	switch {
@@ -178,7 +178,7 @@ func (s *takeoverStory) wrong(got takeoverVerdict) string {
 		return "a false alarm"
 	case got.violated:
 		return ""
-	case is(uncertain) != got.unsure && countKind(s.facts, wrote) < 2:
+	case is(indeterminate) != got.unsure && countKind(s.facts, wrote) < 2:
 		return "what is unknown is not told, or told of nothing"
 	case got.unsure:
 		return ""

@@ -209,7 +209,7 @@ const afterDoubt = time.Minute
 // blocked notes a refusal. behind tells that a read did not show the first record,
 // so that the refusal may be for one of our own that was applied unseen, and has
 // expired in its turn.
-func blocked(g *runner.Ghost, s *runner.Sighting, behind bool) {
+func blocked(g *runner.Ghost, s *runner.Observation, behind bool) {
 	g.LastBlocked = s
 	_, from := expiry(g)
 	ttl := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires)).To
@@ -283,8 +283,8 @@ func probeTokens(g *runner.Ghost) string { return g.Key + "-c1-a" }
 
 // Next says what to ask of the key next.
 func (s *TTLGhost) Next(g *runner.Ghost) (op targets.Op, due time.Duration, ok bool) {
-	read := targets.Op{Kind: targets.Read, Key: g.Key, Home: targets.IfAbsent}
-	write := targets.Op{Kind: targets.Write, Key: g.Key, Home: targets.IfAbsent, If: targets.Condition{Guard: targets.IfAbsent}}
+	read := targets.Op{Kind: targets.Read, Key: g.Key, Collection: targets.Plain}
+	write := targets.Op{Kind: targets.Write, Key: g.Key, Collection: targets.Plain, If: targets.Condition{Guard: targets.IfAbsent}}
 	if g.Arm != TwinArm {
 		write.TTL = g.Terms.TTL
 	}
@@ -370,16 +370,16 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 	g.State = stateOf(g)
 }
 
-func sightingOf(e *runner.Exchange) *runner.Sighting {
+func sightingOf(e *runner.Exchange) *runner.Observation {
 	r := &e.Reply
-	return &runner.Sighting{Call: e.Call, Return: e.Return, Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message, Trace: r.Trace}
+	return &runner.Observation{Call: e.Call, Return: e.Return, Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message, Trace: r.Trace}
 }
 
 // mostCreates that had no effect are tried again.
 const mostCreates = 3
 
 // create handles what comes before the create is acknowledged.
-func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) {
+func (s *TTLGhost) create(g *runner.Ghost, e *runner.Exchange, seen *runner.Observation) {
 	outcome := e.Reply.Outcome
 	switch {
 	case g.Tried == nil && outcome == targets.OK && e.Reply.Attempts <= 1:
@@ -420,7 +420,7 @@ func noteExpiry(g *runner.Ghost, r *targets.Reply) {
 }
 
 // observeWrite tells whether the reply says anything, now or after a read.
-func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Observation) bool {
 	outcome := e.Reply.Outcome
 	switch {
 	case outcome == targets.OK:
@@ -447,7 +447,7 @@ func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bo
 }
 
 // observeRead tells whether the reply says anything.
-func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Observation) bool {
 	token := e.Reply.Record.Token
 	switch {
 	case e.Reply.Outcome == targets.Missing:
@@ -470,7 +470,7 @@ func observeRead(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) boo
 
 // settle takes the read that was to say what became of a write. It tells whether
 // the two together say anything.
-func settle(g *runner.Ghost, e *runner.Exchange, seen *runner.Sighting) bool {
+func settle(g *runner.Ghost, e *runner.Exchange, seen *runner.Observation) bool {
 	tried := g.Tried
 	g.Tried = nil
 	if !observeRead(g, e, seen) || g.Closed {
@@ -519,7 +519,7 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 		return g.State
 	}
 	earliest, _ := expiry(g)
-	after := func(s *runner.Sighting) bool { return s != nil && s.Call >= earliest }
+	after := func(s *runner.Observation) bool { return s != nil && s.Call >= earliest }
 	switch {
 	case isEarly(g):
 		return runner.GhostEarly
@@ -536,10 +536,10 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 	}
 }
 
-// TakeUp makes ready a key that an earlier process left: a request of that
+// Resume makes ready a key that an earlier process left: a request of that
 // process may have been applied without anyone being told. at is now, since the
 // key's epoch.
-func TakeUp(g *runner.Ghost, at time.Duration) {
+func Resume(g *runner.Ghost, at time.Duration) {
 	switch {
 	case g.Closed:
 	case g.Created == nil:

@@ -25,14 +25,14 @@ Inconclusive means that the guard was not put to the test: in too few rounds did
 	}
 }
 
-// Home keeps the keys where a write on a version works.
-func (VersionCAS) Home() targets.Guard { return targets.IfVersion }
+// Collection keeps the keys where a write on a version works.
+func (VersionCAS) Collection() targets.Collection { return targets.Versioned }
 
 // Seeds is the record at version 0.
 func (s VersionCAS) Seeds(key string) []targets.Op { return seedAtZero(key) }
 
 func seedAtZero(key string) []targets.Op {
-	return []targets.Op{{Kind: targets.Write, Key: key, Home: targets.IfVersion,
+	return []targets.Op{{Kind: targets.Write, Key: key, Collection: targets.Versioned,
 		Value: targets.Record{Token: key + seedSuffix}}}
 }
 
@@ -60,11 +60,11 @@ func (blindUpdate) Info() Info {
 	info.Unguarded, info.Guard = true, targets.Unguarded
 	return info
 }
-func (blindUpdate) Home() targets.Guard           { return targets.IfVersion }
-func (blindUpdate) Seeds(key string) []targets.Op { return seedAtZero(key) }
-func (blindUpdate) Requests() int                 { return 2 }
-func (blindUpdate) Twin() Contest                 { return nil }
-func (blindUpdate) Sweep(func(string) bool) error { return errWaiting("the writers") }
+func (blindUpdate) Collection() targets.Collection { return targets.Versioned }
+func (blindUpdate) Seeds(key string) []targets.Op  { return seedAtZero(key) }
+func (blindUpdate) Requests() int                  { return 2 }
+func (blindUpdate) Twin() Contest                  { return nil }
+func (blindUpdate) Sweep(func(string) bool) error  { return errWaiting("the writers") }
 func (blindUpdate) Contend(c *runner.Contender) {
 	seen := c.Read()
 	c.Barrier("after-read")

@@ -12,23 +12,23 @@ import (
 // versions is what is kept of a round whose accepted writes each store the version
 // after the one that they replace, from 0 on.
 type versions struct {
-	acts     []act // all that was done to the key and read of it; of a plain round the last accepted write and the last read-back
-	plain    bool
-	accepted []uint64 // of a plain round: the sums of the accepted writes' tokens
-	wrote    int      // accepted writes
-	unknown  int      // that may have been applied
-	refusals int      // writes that the guard refused, or aborted
+	operations []operation // all that was done to the key and read of it; of a plain round the last accepted write and the last read-back
+	plain      bool
+	accepted   []uint64 // of a plain round: the sums of the accepted writes' tokens
+	wrote      int      // accepted writes
+	unknown    int      // that may have been applied
+	refusals   int      // writes that the guard refused, or aborted
 }
 
 // versionsOf takes what a round did to its own key.
 func versionsOf(f *Finding, r *runner.Round) versions {
-	v := versions{acts: f.state.actsOf(r)}
-	for i := range v.acts {
-		switch a := &v.acts[i]; {
+	v := versions{operations: f.state.actsOf(r)}
+	for i := range v.operations {
+		switch a := &v.operations[i]; {
 		case a.kind == wrote:
 			f.won++
 			v.wrote++
-		case a.kind == uncertain:
+		case a.kind == indeterminate:
 			v.unknown++
 		case a.kind == refused || !a.isRead() && a.outcome == targets.Aborted:
 			v.refusals++
@@ -38,10 +38,10 @@ func versionsOf(f *Finding, r *runner.Round) versions {
 }
 
 // last is the accepted write of the highest version; nil: there is none.
-func (v *versions) last() *act {
-	var last *act
-	for i := range v.acts {
-		if a := &v.acts[i]; a.kind == wrote && (last == nil || a.version > last.version) {
+func (v *versions) last() *operation {
+	var last *operation
+	for i := range v.operations {
+		if a := &v.operations[i]; a.kind == wrote && (last == nil || a.version > last.version) {
 			last = a
 		}
 	}
@@ -49,10 +49,10 @@ func (v *versions) last() *act {
 }
 
 // final is the last read-back; nil: there is none.
-func (v *versions) final() *act {
-	for i := len(v.acts) - 1; i >= 0; i-- {
-		if v.acts[i].who == runner.Own {
-			return &v.acts[i]
+func (v *versions) final() *operation {
+	for i := len(v.operations) - 1; i >= 0; i-- {
+		if v.operations[i].who == runner.ByRunner {
+			return &v.operations[i]
 		}
 	}
 	return nil
@@ -65,12 +65,12 @@ func (v *versions) forget() {
 	if v.unknown > 0 || last == nil || final == nil || final.token != last.token {
 		return
 	}
-	for i := range v.acts {
-		if v.acts[i].kind == wrote {
-			v.accepted = append(v.accepted, sumOf(v.acts[i].token))
+	for i := range v.operations {
+		if v.operations[i].kind == wrote {
+			v.accepted = append(v.accepted, sumOf(v.operations[i].token))
 		}
 	}
-	v.acts, v.plain = []act{*last, *final}, true
+	v.operations, v.plain = []operation{*last, *final}, true
 }
 
 // sumOf stands for a token in little room.
@@ -84,7 +84,7 @@ func (v *versions) readLate(f *Finding, e *runner.Exchange) {
 	if e.Op.Key != f.state.key {
 		return
 	}
-	a, ok := f.state.actOf(e)
+	a, ok := f.state.operationOf(e)
 	if !ok {
 		return
 	}
@@ -99,7 +99,7 @@ func (v *versions) readLate(f *Finding, e *runner.Exchange) {
 // rule says what the chain and the reads mean together.
 func (v *versions) rule(f *Finding) Ruling {
 	r := Ruling{Winners: v.wrote}
-	if f.Unseeded || r.void(f, v.acts) {
+	if f.Unseeded || r.void(f, v.operations) {
 		return r
 	}
 	r.Unread = v.final() == nil
@@ -109,30 +109,30 @@ func (v *versions) rule(f *Finding) Ruling {
 	}
 	b := v.shown(f)
 	if b == nil {
-		b = r.believe(f, v.acts, func(acts []act) *breach { return check(f.state, acts) })
+		b = r.believe(f, v.operations, func(operations []operation) *anomaly { return check(f.state, operations) })
 	}
 	r.history = nil
 	r.accuse(f.Round, b)
-	r.tellGone(v.acts, v.plain)
-	r.settle(f, v.acts)
+	r.tellGone(v.operations, v.plain)
+	r.settle(f, v.operations)
 	r.Winners = v.wrote + r.Settled
 	return r
 }
 
 // shown looks for a read of what no write can have stored: no lag explains that.
-func (v *versions) shown(f *Finding) *breach {
+func (v *versions) shown(f *Finding) *anomaly {
 	if v.plain {
 		for i := range f.lates {
 			if read := &f.lates[i]; read.kind == sawNew && !slices.Contains(v.accepted, sumOf(read.token)) {
-				return &breach{"refused-but-applied", v.last(), read}
+				return &anomaly{"refused-but-applied", v.last(), read}
 			}
 		}
 		return nil
 	}
-	acts := append(v.acts[:len(v.acts):len(v.acts)], f.lates...)
-	for i := range acts {
-		if acts[i].kind == sawNew {
-			if b := notWritten(acts, &acts[i]); b != nil {
+	operations := append(v.operations[:len(v.operations):len(v.operations)], f.lates...)
+	for i := range operations {
+		if operations[i].kind == sawNew {
+			if b := notWritten(operations, &operations[i]); b != nil {
 				return b
 			}
 		}
@@ -141,20 +141,20 @@ func (v *versions) shown(f *Finding) *breach {
 }
 
 // check looks for what no order could make legal, and then for an order.
-func (v *versions) check(s startState, acts []act) *breach {
-	for i := range acts {
-		if b := s.changed(acts, &acts[i]); b != nil {
+func (v *versions) check(s startState, operations []operation) *anomaly {
+	for i := range operations {
+		if b := s.changed(operations, &operations[i]); b != nil {
 			return b
 		}
-		if acts[i].kind == sawNew {
-			if b := notWritten(acts, &acts[i]); b != nil {
+		if operations[i].kind == sawNew {
+			if b := notWritten(operations, &operations[i]); b != nil {
 				return b
 			}
 		}
 	}
-	_, b := checkChain(acts)
+	_, b := checkChain(operations)
 	if b == nil {
-		b = v.countBreach(acts)
+		b = v.countAnomaly(operations)
 	}
 	if b != nil && b.b == nil && b.a != nil && b.a.kind == sawNothing {
 		b.a, b.b = s.wrote, b.a
@@ -164,30 +164,30 @@ func (v *versions) check(s startState, acts []act) *breach {
 
 // checkPlain compares the late reads of a plain round with the last accepted write:
 // every version before had its writer, and nothing may come after it.
-func (v *versions) checkPlain(s startState, acts []act) *breach {
+func (v *versions) checkPlain(s startState, operations []operation) *anomaly {
 	last := v.last()
-	for i := range acts {
-		a := &acts[i]
-		if b := s.changed(acts, a); b != nil {
+	for i := range operations {
+		a := &operations[i]
+		if b := s.changed(operations, a); b != nil {
 			return b
 		}
 		switch {
 		case a.kind == sawNothing:
-			return &breach{"record-vanished", last, a}
+			return &anomaly{"record-vanished", last, a}
 		case !a.isRead(), a.token == last.token && a.version == last.version:
 		case a.token == last.token:
-			return &breach{"wrong-version", last, a}
+			return &anomaly{"wrong-version", last, a}
 		case a.level() >= last.version:
-			return &breach{"refused-but-applied", last, a}
+			return &anomaly{"refused-but-applied", last, a}
 		default:
-			return &breach{"lost-write", last, a}
+			return &anomaly{"lost-write", last, a}
 		}
 	}
 	return nil
 }
 
-// accuse takes a breach, which may be nil, into the ruling.
-func (r *Ruling) accuse(round int, b *breach) {
+// accuse takes an anomaly, which may be nil, into the ruling.
+func (r *Ruling) accuse(round int, b *anomaly) {
 	switch {
 	case b == nil || r.Violation != nil:
 	case b.definite():
@@ -197,12 +197,12 @@ func (r *Ruling) accuse(round int, b *breach) {
 	}
 }
 
-// countBreach compares the version that the last read shows with the writes that
+// countAnomaly compares the version that the last read shows with the writes that
 // were accepted: v0+|W| <= final <= v0+|W|+|U|, with v0 = 0.
-func (v *versions) countBreach(acts []act) *breach {
-	var final *act
-	for i := range acts {
-		if a := &acts[i]; a.isRead() && (a.late || a.who == runner.Own) {
+func (v *versions) countAnomaly(operations []operation) *anomaly {
+	var final *operation
+	for i := range operations {
+		if a := &operations[i]; a.isRead() && (a.late || a.who == runner.ByRunner) {
 			final = a
 		}
 	}

@@ -50,7 +50,7 @@ func versionRead(who int, state string, at time.Duration) runner.Exchange {
 
 // chainRound makes a round of the counter; back is what its read-back shows.
 func chainRound(back string, steps ...step) *runner.Round {
-	r := &runner.Round{Number: 1, Key: chainKey, Home: targets.IfVersion, Seeds: []runner.Exchange{{Contender: runner.Own,
+	r := &runner.Round{Number: 1, Key: chainKey, Collection: targets.Versioned, Seeds: []runner.Exchange{{Contender: runner.ByRunner,
 		Op:    targets.Op{Kind: targets.Write, Key: chainKey, Value: targets.Record{Token: chainKey + seedSuffix}},
 		Reply: targets.Reply{Outcome: targets.OK}}}}
 	for _, s := range steps {
@@ -61,7 +61,7 @@ func chainRound(back string, steps ...step) *runner.Round {
 			Reply: targets.Reply{Outcome: s.outcome, Attempts: 1}}
 		r.Ops = append(r.Ops, read, write)
 	}
-	r.Reads = []runner.Exchange{versionRead(runner.Own, back, 100*ms)}
+	r.Reads = []runner.Exchange{versionRead(runner.ByRunner, back, 100*ms)}
 	return r
 }
 

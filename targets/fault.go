@@ -103,7 +103,7 @@ func (f *fault) once(key string, change func(*struckKey) bool) bool {
 // before gives the op that brings a key to the state before any contender's
 // write.
 func (f *fault) before(op Op) Op {
-	undo := Op{Kind: Delete, Key: op.Key, Home: op.Home}
+	undo := Op{Kind: Delete, Key: op.Key, Collection: op.Collection}
 	f.once(op.Key, func(k *struckKey) bool {
 		if k.seeded {
 			undo = k.seed
@@ -198,8 +198,8 @@ func expired(r Reply) bool {
 func (s *faultySession) sweepIf(op Op, due func(Reply) bool) {
 	s.fault.mu.Lock()
 	defer s.fault.mu.Unlock()
-	if due(s.inner.apply(Op{Kind: Read, Key: op.Key, Home: op.Home})) {
-		s.inner.apply(Op{Kind: Delete, Key: op.Key, Home: op.Home})
+	if due(s.inner.apply(Op{Kind: Read, Key: op.Key, Collection: op.Collection})) {
+		s.inner.apply(Op{Kind: Delete, Key: op.Key, Collection: op.Collection})
 	}
 }
 
@@ -301,7 +301,7 @@ func (s *faultySession) read(ctx context.Context, op Op) Reply {
 // checkThenSet is the guard that a store does not have which checks and sets in
 // two steps.
 func (s *faultySession) checkThenSet(ctx context.Context, op Op) Reply {
-	was := s.inner.Do(ctx, Op{Kind: Read, Key: op.Key, Home: op.Home})
+	was := s.inner.Do(ctx, Op{Kind: Read, Key: op.Key, Collection: op.Collection})
 	absent := was.Outcome == Missing
 	holds := op.If.Guard == IfAbsent && absent || op.If.Guard == IfVersion && !absent && was.Record.Version == op.If.Counter ||
 		op.If.Guard == IfUnmodified && op.If.unmodified(was.Record)

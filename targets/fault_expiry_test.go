@@ -14,10 +14,10 @@ import (
 // seenOfExpiry gives what is seen of keys that were given ten seconds to live and
 // are swept a minute after it: what a read tells at once, then the outcomes of ops on
 // a key that nobody asked about before, at the second in front of the colon.
-func seenOfExpiry(t *testing.T, url string, home targets.Guard) string {
+func seenOfExpiry(t *testing.T, url string, collection targets.Collection) string {
 	s := session(t, open(t, url), -1)
 	do := func(kind targets.Kind, number int, ttl time.Duration) targets.Reply {
-		op := targets.Op{Kind: kind, Key: fmt.Sprint("contend-", number), Home: home}
+		op := targets.Op{Kind: kind, Key: fmt.Sprint("contend-", number), Collection: collection}
 		if kind == targets.Write {
 			op.If, op.TTL, op.Value.Token = targets.Condition{Guard: targets.IfAbsent}, ttl, "t"
 		}
@@ -67,10 +67,10 @@ func TestFaultsOfTheTimeToLive(t *testing.T) {
 		"&fault=clock-offset":    "15s 10s, 4: conflict, 6: conflict, 7: ok, 15: conflict conflict, 16: ok conflict, 17: ok, 71: ok, 81: ok",
 		"&fault=grants-double":   "20s 20s, 4: conflict, 6: conflict, 7: ok, 15: conflict conflict, 16: ok conflict, 17: ok, 71: conflict, 81: ok",
 	} {
-		for _, home := range []targets.Guard{targets.IfAbsent, targets.IfVersion} {
+		for _, collection := range []targets.Collection{targets.Plain, targets.Versioned} {
 			synctest.Test(t, func(t *testing.T) {
-				if got := seenOfExpiry(t, "sim:?latency=0&sweep=1m"+fault, home); got != want {
-					t.Errorf("%q, home %s:\ngot  %s\nwant %s", fault, home, got, want)
+				if got := seenOfExpiry(t, "sim:?latency=0&sweep=1m"+fault, collection); got != want {
+					t.Errorf("%q, collection %s:\ngot  %s\nwant %s", fault, collection, got, want)
 				}
 			})
 		}

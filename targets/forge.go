@@ -27,7 +27,7 @@ var (
 	forgeSQLLimits   = []Limit{{Requests: 150, Per: time.Second}} // statements
 )
 
-// inSQL is the strategy, and the home in a listing, of records in Forge SQL.
+// inSQL is the strategy, and the collection in a listing, of records in Forge SQL.
 const inSQL = "sql"
 
 func forgeDriver() Driver {
@@ -196,7 +196,7 @@ func (f *forge) Describe() Description {
 	defer f.mu.Unlock()
 	d := Description{Kind: "forge", URL: Redact(f.url.String()), Server: "Forge web trigger", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": f.cas}, Limits: webTriggerLimits, QuotaUnit: forgeQuotaUnit, WarmUp: pings,
-		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead(), Lists: len(homesOf(f.create))}
+		Simulated: f.simulated, Uncertainty: f.clocks.uncertainty(), Lead: f.lead(), Lists: len(collectionsOf(f.create))}
 	if f.create == inSQL {
 		d.Limits, d.QuotaUnit = forgeSQLLimits, 0 // stricter than the web trigger's
 	}
@@ -354,7 +354,7 @@ func (f *forge) Open(ctx context.Context, _ int) (Session, error) {
 
 func (f *forge) Close() error { return nil }
 
-// List asks the app for the keys of both homes, and of the table in Forge SQL where
+// List asks the app for the keys of both collections, and of the table in Forge SQL where
 // the strategies have it.
 func (f *forge) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
 	conn, err := dialHTTP(ctx, f.base)
@@ -363,7 +363,7 @@ func (f *forge) List(ctx context.Context, prefix string) (deletes []Op, requests
 	}
 	s := &forgeSession{target: f, conn: conn}
 	defer s.Close()
-	return listHomes(ctx, s, homesOf(f.create), prefix)
+	return listCollections(ctx, s, collectionsOf(f.create), prefix)
 }
 
 type forgeSession struct {
@@ -386,9 +386,9 @@ type forgeEnvelope struct {
 
 // forgeList asks for a page of keys.
 type forgeList struct {
-	Home   Guard  `json:"home"`
-	Prefix string `json:"prefix"`
-	Cursor string `json:"cursor,omitempty"`
+	Collection Collection `json:"home"`
+	Prefix     string     `json:"prefix"`
+	Cursor     string     `json:"cursor,omitempty"`
 }
 
 func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
@@ -398,7 +398,7 @@ func (s *forgeSession) Do(ctx context.Context, op Op) Reply {
 	if s.target.create != "kvs" {
 		// A condition and a key policy of an entity need the record to be one; in
 		// SQL there is one table for all.
-		op.Home = IfVersion
+		op.Collection = Versioned
 	}
 	if refused := op.If.finer(forgeFinest); refused != nil {
 		return *refused
@@ -486,8 +486,8 @@ func retryAfter(a httpAnswer) time.Duration {
 }
 
 // list asks the app for a page of the keys that begin with prefix.
-func (s *forgeSession) list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error) {
-	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Prefix: prefix, List: &forgeList{home, prefix, cursor}})
+func (s *forgeSession) list(ctx context.Context, collection Collection, prefix, cursor string) (keys []string, next string, err error) {
+	body, err := json.Marshal(forgeEnvelope{Schema: opSchema, Prefix: prefix, List: &forgeList{collection, prefix, cursor}})
 	if err != nil {
 		return nil, "", err
 	}

@@ -37,9 +37,9 @@ func rest(t *testing.T, path string, status int, body string) *forgeREST {
 // error that is none of the platform's.
 func TestForgeRESTAcceptsNothingElse(t *testing.T) {
 	const page = "<html>\r\n\x1b[31mLog in</html>"
-	set, read := Op{Kind: Write, Key: "k", If: Condition{Guard: IfAbsent}}, Op{Kind: Read, Key: "k", Home: IfVersion}
+	set, read := Op{Kind: Write, Key: "k", If: Condition{Guard: IfAbsent}}, Op{Kind: Read, Key: "k", Collection: Versioned}
 	remove := Op{Kind: Delete, Key: "k"}
-	transact := Op{Kind: Write, Key: "k", Home: IfVersion, If: Condition{Guard: IfVersion}}
+	transact := Op{Kind: Write, Key: "k", Collection: Versioned, If: Condition{Guard: IfVersion}}
 	rawSet := Op{Kind: Raw, Key: "k", Raw: []byte(`{"path":"/api/v1/batch/set","body":[]}`)}
 	for _, c := range []struct {
 		op     Op
@@ -119,7 +119,7 @@ func listing(t *testing.T, target *forgeREST) (keys []string, next string, err e
 		t.Fatal(err)
 	}
 	defer s.Close()
-	return s.(lister).list(t.Context(), IfAbsent, "contend-", "")
+	return s.(lister).list(t.Context(), Plain, "contend-", "")
 }
 
 // Every driver says what it accepts, as its own code reads it.

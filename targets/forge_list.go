@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// bothHomes are where Forge KVS keeps keys: plain, and as entities.
-var bothHomes = []Guard{IfAbsent, IfVersion}
+// bothCollections are where Forge KVS keeps keys: plain, and as entities.
+var bothCollections = []Collection{Plain, Versioned}
 
 // lister is a session that can list keys, a page at a time; an empty next ends
 // the listing.
 type lister interface {
-	list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error)
+	list(ctx context.Context, collection Collection, prefix, cursor string) (keys []string, next string, err error)
 }
 
 // throttled is the refusal of a page for a quota.
@@ -27,12 +27,12 @@ type throttled struct {
 // leastBreath is waited where a store does not tell when its quota is free again.
 const leastBreath = time.Second
 
-// listHomes gives the deletes of the keys of each home. A page that a quota puts off
+// listCollections gives the deletes of the keys of each collection. A page that a quota puts off
 // is asked for again until ctx ends.
-func listHomes(ctx context.Context, s lister, homes []Guard, prefix string) (deletes []Op, requests int, err error) {
-	for _, home := range homes {
+func listCollections(ctx context.Context, s lister, collections []Collection, prefix string) (deletes []Op, requests int, err error) {
+	for _, collection := range collections {
 		for cursor, more := "", true; more; {
-			keys, next, err := s.list(ctx, home, prefix, cursor)
+			keys, next, err := s.list(ctx, collection, prefix, cursor)
 			requests++
 			var busy throttled
 			if errors.As(err, &busy) && sleep(ctx, max(busy.after, leastBreath)) == nil {
@@ -43,7 +43,7 @@ func listHomes(ctx context.Context, s lister, homes []Guard, prefix string) (del
 			}
 			for _, key := range keys {
 				if strings.HasPrefix(key, prefix) {
-					deletes = append(deletes, forgeDelete(home, key))
+					deletes = append(deletes, forgeDelete(collection, key))
 				}
 			}
 			cursor, more = next, next != ""
@@ -52,15 +52,15 @@ func listHomes(ctx context.Context, s lister, homes []Guard, prefix string) (del
 	return deletes, requests, nil
 }
 
-// forgeDelete deletes a key from a home, whatever the strategies of the target: an
+// forgeDelete deletes a key from a collection, whatever the strategies of the target: an
 // op without a path of its own goes where these keep records.
-func forgeDelete(home Guard, key string) Op {
-	if home == inSQL {
+func forgeDelete(collection Collection, key string) Op {
+	if collection == inSQL {
 		return Op{Kind: Delete, Key: key}
 	}
 	request := restRequest{Key: key}
 	path := "delete"
-	if home == IfVersion {
+	if collection == Versioned {
 		path, request.EntityName = "entity/delete", entityName
 	}
 	body, _ := json.Marshal(request) // two texts
@@ -68,13 +68,13 @@ func forgeDelete(home Guard, key string) Op {
 	return Op{Kind: Raw, Key: key, Raw: raw}
 }
 
-// homesOf are where a target with this strategy of create-if-absent may have keys: a
+// collectionsOf are where a target with this strategy of create-if-absent may have keys: a
 // probe asks KVS whatever the strategy.
-func homesOf(create string) []Guard {
+func collectionsOf(create string) []Collection {
 	if create == inSQL {
-		return append([]Guard{inSQL}, bothHomes...)
+		return append([]Collection{inSQL}, bothCollections...)
 	}
-	return bothHomes
+	return bothCollections
 }
 
 // unlisted tells why a page could not be had.

@@ -101,7 +101,7 @@ func (f *forgeREST) Describe() Description {
 	d := Description{Kind: "forge-rest", URL: Redact(f.url.String()), Server: "Forge KVS, REST", SentBy: "kernel-write", TTLUnit: time.Second,
 		Strategies: map[string]string{"create": f.create, "cas": "transact"}, Limits: forgeRESTLimits,
 		Releases:  []Release{Gate, LastByte},
-		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Lists: len(bothHomes), Simulated: f.simulated}
+		QuotaUnit: forgeQuotaUnit, WarmUp: 1, Lists: len(bothCollections), Simulated: f.simulated}
 	if f.base.Scheme == "https" {
 		d.Releases = []Release{LastByte, Gate}
 	}
@@ -169,7 +169,7 @@ func (f *forgeREST) Open(ctx context.Context, contender int) (Session, error) {
 
 func (f *forgeREST) Close() error { return nil }
 
-// List asks for the keys of both homes.
+// List asks for the keys of both collections.
 func (f *forgeREST) List(ctx context.Context, prefix string) (deletes []Op, requests int, err error) {
 	conn, err := f.dial(ctx, -1)
 	if err != nil {
@@ -177,7 +177,7 @@ func (f *forgeREST) List(ctx context.Context, prefix string) (deletes []Op, requ
 	}
 	s := &forgeRESTSession{target: f, conn: conn}
 	defer s.Close()
-	return listHomes(ctx, s, bothHomes, prefix)
+	return listCollections(ctx, s, bothCollections, prefix)
 }
 
 type forgeRESTSession struct {
@@ -221,7 +221,7 @@ func (s *forgeRESTSession) Stage(ctx context.Context, op Op, how Release, meet f
 // send translates an op, and sorts what it is answered with when it was posted.
 func (s *forgeRESTSession) send(op Op, post func(path string, body []byte) (httpAnswer, error)) Reply {
 	if s.target.create != "kvs" {
-		op.Home = IfVersion
+		op.Collection = Versioned
 	}
 	path, body, refused := s.request(op)
 	if refused != nil {
@@ -245,7 +245,7 @@ func (s *forgeRESTSession) send(op Op, post func(path string, body []byte) (http
 		if err := json.Unmarshal(a.body, &item); err != nil {
 			return unexpectedReply(path, string(a.body), a.sent)
 		}
-		r = readReply(item, op.Home == IfVersion)
+		r = readReply(item, op.Collection == Versioned)
 		r.Attempts, r.Began, r.Sent = 1, a.began, a.sent
 	}
 	switch {
@@ -279,7 +279,7 @@ func (s *forgeRESTSession) raw(ctx context.Context, op Op) Reply {
 func (s *forgeRESTSession) request(op Op) (path string, body any, refused *Reply) {
 	request := restRequest{Key: op.Key}
 	entity := ""
-	if op.Home == IfVersion {
+	if op.Collection == Versioned {
 		entity, request.EntityName = "/entity", entityName
 	}
 	switch op.Kind {
@@ -352,11 +352,11 @@ const byKey = "by-key"
 const noEntity = "SCHEMA_NOT_FOUND"
 
 // list asks for a page of the keys that begin with prefix.
-func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor string) (keys []string, next string, err error) {
+func (s *forgeRESTSession) list(ctx context.Context, collection Collection, prefix, cursor string) (keys []string, next string, err error) {
 	const page = 100
 	begins := map[string]any{"condition": "BEGINS_WITH", "values": []string{prefix}}
 	path, body, from := "/entity/query", map[string]any{"limit": page, "entityName": entityName, "indexName": byKey, "range": begins}, "cursor"
-	if home == IfAbsent {
+	if collection == Plain {
 		begins["property"] = "key"
 		path, body, from = "/query", map[string]any{"limit": page, "where": []any{begins}}, "after"
 	}
@@ -375,7 +375,7 @@ func (s *forgeRESTSession) list(ctx context.Context, home Guard, prefix, cursor 
 	case a.status == 200:
 	case a.status == 401 || a.status == 403:
 		return nil, "", s.target.explain(r)
-	case home == IfVersion && r.Code == noEntity:
+	case collection == Versioned && r.Code == noEntity:
 		return nil, "", nil
 	default:
 		return nil, "", unlisted(r)

@@ -254,7 +254,7 @@ func TestForgeTellsTheTimeToLive(t *testing.T) {
 // record is in, and deleted where they are, whatever the strategies.
 func TestForgeListsWhereItWrote(t *testing.T) {
 	const plain, entity = `{"path":"/api/v1/delete","body":{"key":"contend-a"}}`, `{"path":"/api/v1/entity/delete","body":{"entityName":"contend-record","key":"contend-a"}}`
-	for query, want := range map[string]struct{ homes, deletes string }{
+	for query, want := range map[string]struct{ collections, deletes string }{
 		"?create=kvs":         {"absent version", "raw " + plain + " raw " + entity},
 		"?create=entity":      {"absent version", "raw " + plain + " raw " + entity},
 		"?create=sql&cas=sql": {"sql absent version", "delete  raw " + plain + " raw " + entity},
@@ -273,7 +273,7 @@ func TestForgeListsWhereItWrote(t *testing.T) {
 				w.WriteHeader(429)
 				return
 			}
-			listed = append(listed, string(told.List.Home))
+			listed = append(listed, string(told.List.Collection))
 			fmt.Fprint(w, `{"schema":"contend.reply/1","keys":["contend-a","other-b"]}`)
 		}))
 		defer server.Close()
@@ -287,7 +287,7 @@ func TestForgeListsWhereItWrote(t *testing.T) {
 		for _, op := range deletes {
 			told = append(told, fmt.Sprintf("%s %s", op.Kind, op.Raw))
 		}
-		if err != nil || strings.Join(listed, " ") != want.homes || strings.Join(told, " ") != want.deletes || requests != len(listed)+1 {
+		if err != nil || strings.Join(listed, " ") != want.collections || strings.Join(told, " ") != want.deletes || requests != len(listed)+1 {
 			t.Errorf("%s: listed %v in %d requests, gave %q: %v", query, listed, requests, told, err)
 		}
 	}

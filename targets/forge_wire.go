@@ -82,9 +82,9 @@ type forgeWrite struct {
 
 // forgeWriteOf translates. create is the strategy of create-if-absent: kvs (a set
 // with a key policy, of a plain key or of an entity where that is the key's
-// home) or transact (a transaction on condition that there is no version).
+// collection) or transact (a transaction on condition that there is no version).
 func forgeWriteOf(op Op, create string) (forgeWrite, error) {
-	w := forgeWrite{entity: op.Home == IfVersion}
+	w := forgeWrite{entity: op.Collection == Versioned}
 	var content any = op.Value
 	if w.entity {
 		content = entityOf(op.Value)

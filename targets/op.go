@@ -38,6 +38,16 @@ const (
 	IfUnmodified Guard = "unmodified"
 )
 
+// Collection names where a key is kept, for stores that keep records of different
+// kinds in different places: a plain key of Forge KVS can carry no version condition,
+// an entity can. All ops on one key name the same one; a target may have more.
+type Collection string
+
+const (
+	Plain     Collection = "absent"  // records that are created, read and deleted
+	Versioned Collection = "version" // records that are also written on condition of what they hold
+)
+
 // Condition is what must hold for a Write to be applied. The zero Condition
 // always holds.
 type Condition struct {
@@ -67,15 +77,12 @@ type Record struct {
 // Op is one request. Its JSON form is contend.op/1: field names as tagged,
 // durations in whole milliseconds, times in RFC 3339.
 type Op struct {
-	Kind Kind
-	Key  string
-	// Home is the guard that the key's records are written under, for stores
-	// that keep them in different places: a plain key of Forge KVS can carry no
-	// version condition, an entity can. All ops on one key name the same Home.
-	Home  Guard
-	Value Record    // what Write stores
-	If    Condition // of a Write
-	TTL   time.Duration
+	Kind       Kind
+	Key        string
+	Collection Collection
+	Value      Record    // what Write stores
+	If         Condition // of a Write
+	TTL        time.Duration
 	// NotBefore is the instant that a relayed target waits for, next to the
 	// store and by the clock there; zero: none.
 	NotBefore time.Time
@@ -91,12 +98,12 @@ type Op struct {
 func (o Op) comparesAndSets() bool { return o.If.Guard == IfVersion || o.If.Guard == IfUnmodified }
 
 type opJSON struct {
-	Kind  Kind       `json:"kind"`
-	Key   string     `json:"key"`
-	Home  Guard      `json:"home,omitempty"`
-	Value *Record    `json:"value,omitempty"`
-	If    *Condition `json:"if,omitempty"`
-	TTL   int64      `json:"ttl_ms,omitempty"`
+	Kind       Kind       `json:"kind"`
+	Key        string     `json:"key"`
+	Collection Collection `json:"home,omitempty"`
+	Value      *Record    `json:"value,omitempty"`
+	If         *Condition `json:"if,omitempty"`
+	TTL        int64      `json:"ttl_ms,omitempty"`
 
 	NotBefore time.Time `json:"not_before,omitzero"`
 	Ops       []Op      `json:"ops,omitempty"`
@@ -106,7 +113,7 @@ type opJSON struct {
 
 // MarshalJSON writes the contend.op/1 form; a value is written for Write only.
 func (o Op) MarshalJSON() ([]byte, error) {
-	j := opJSON{Kind: o.Kind, Key: o.Key, Home: o.Home, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops, Raw: o.Raw}
+	j := opJSON{Kind: o.Kind, Key: o.Key, Collection: o.Collection, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops, Raw: o.Raw}
 	if o.Kind == Write {
 		j.Value = &o.Value
 	}
@@ -122,7 +129,7 @@ func (o *Op) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*o = Op{Kind: j.Kind, Key: j.Key, Home: j.Home, TTL: time.Duration(j.TTL) * time.Millisecond, NotBefore: j.NotBefore, Ops: j.Ops, Raw: j.Raw}
+	*o = Op{Kind: j.Kind, Key: j.Key, Collection: j.Collection, TTL: time.Duration(j.TTL) * time.Millisecond, NotBefore: j.NotBefore, Ops: j.Ops, Raw: j.Raw}
 	if j.Value != nil {
 		o.Value = *j.Value
 	}

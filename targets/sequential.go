@@ -35,31 +35,31 @@ func CheckSequential(key string, do func(session int, op Op) Reply) []Sequential
 }
 
 type sequence struct {
-	do      func(int, Op) Reply
-	control string
-	key     string
-	home    Guard
-	tokens  int
-	checks  []SequentialCheck
+	do         func(int, Op) Reply
+	control    string
+	key        string
+	collection Collection
+	tokens     int
+	checks     []SequentialCheck
 }
 
-func (s *sequence) start(control, key string, home Guard) {
-	s.control, s.key, s.home = control, key, home
+func (s *sequence) start(control, key string, collection Collection) {
+	s.control, s.key, s.collection = control, key, collection
 }
 
 func (s *sequence) read(session int) (Op, Reply) {
-	op := Op{Kind: Read, Key: s.key, Home: s.home}
+	op := Op{Kind: Read, Key: s.key, Collection: s.collection}
 	return op, s.do(session, op)
 }
 
 func (s *sequence) delete(session int) (Op, Reply) {
-	op := Op{Kind: Delete, Key: s.key, Home: s.home}
+	op := Op{Kind: Delete, Key: s.key, Collection: s.collection}
 	return op, s.do(session, op)
 }
 
 func (s *sequence) write(session int, version int64, cond Condition) (Op, Reply) {
 	s.tokens++
-	op := Op{Kind: Write, Key: s.key, Home: s.home, If: cond,
+	op := Op{Kind: Write, Key: s.key, Collection: s.collection, If: cond,
 		Value: Record{Token: fmt.Sprintf("%s-%d", s.key, s.tokens), Version: version}}
 	return op, s.do(session, op)
 }
@@ -115,7 +115,7 @@ func codeAndStatus(r Reply) string {
 }
 
 func (s *sequence) create(key string) {
-	s.start("sequential", key, IfAbsent)
+	s.start("sequential", key, Plain)
 	ifAbsent := Condition{Guard: IfAbsent}
 	op, got := s.read(0)
 	if !s.expect("a key that was never written is missing", op, got, Missing, "") {
@@ -139,7 +139,7 @@ func (s *sequence) create(key string) {
 }
 
 func (s *sequence) compareAndSet(key string) {
-	s.start("stale", key, IfVersion)
+	s.start("stale", key, Versioned)
 	seed, got := s.write(0, 0, Condition{})
 	if !s.expect("an unconditional write is accepted", seed, got, OK, "") {
 		return

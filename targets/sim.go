@@ -145,7 +145,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (s *simSession) apply(op Op) Reply {
-	store, entity := s.sim.store, op.Home == IfVersion
+	store, entity := s.sim.store, op.Collection == Versioned
 	switch op.Kind {
 	case Read:
 		var item emulator.Item

@@ -76,7 +76,7 @@ func TestSimLatencyIsThePublished(t *testing.T) {
 			if d := took(targets.Op{Kind: targets.Write, Key: "k"}); d < 37*time.Millisecond || d > 93*time.Millisecond {
 				t.Fatalf("a set took %s, published are 37 to 93 ms", d)
 			}
-			if d := took(targets.Op{Kind: targets.Write, Key: "k", Home: targets.IfVersion, If: version}); d < 212*time.Millisecond || d > 319*time.Millisecond {
+			if d := took(targets.Op{Kind: targets.Write, Key: "k", Collection: targets.Versioned, If: version}); d < 212*time.Millisecond || d > 319*time.Millisecond {
 				t.Fatalf("a transaction took %s, published are 212 to 319 ms", d)
 			}
 		}
@@ -114,7 +114,7 @@ func TestSimGhost(t *testing.T) {
 // A plain key cannot carry a version condition; nothing is done then.
 func TestSimPlainKeyHasNoVersion(t *testing.T) {
 	s := session(t, open(t, "sim:?latency=0"), 0)
-	r := s.Do(t.Context(), targets.Op{Kind: targets.Write, Key: "k", Home: targets.IfAbsent, If: targets.Condition{Guard: targets.IfVersion}})
+	r := s.Do(t.Context(), targets.Op{Kind: targets.Write, Key: "k", Collection: targets.Plain, If: targets.Condition{Guard: targets.IfVersion}})
 	if r.Outcome != targets.Unsupported || r.Attempts != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -176,7 +176,7 @@ func TestDriversDescribeThemselves(t *testing.T) {
 }
 
 func TestOpJSON(t *testing.T) {
-	op := targets.Op{Kind: targets.Write, Key: "k", Home: targets.IfVersion, TTL: 1500 * time.Millisecond,
+	op := targets.Op{Kind: targets.Write, Key: "k", Collection: targets.Versioned, TTL: 1500 * time.Millisecond,
 		Value: targets.Record{Token: "t", Version: 1, UpdatedAt: time.UnixMilli(1787116436381).UTC(), Body: []byte(`"x"`)},
 		If:    targets.Condition{Guard: targets.IfVersion, Counter: 0, Version: "etag"}}
 	const want = `{"kind":"write","key":"k","home":"version","value":{"token":"t","version":1,"updated_at":"2026-08-19T05:13:56.381Z","body":"x"},` +

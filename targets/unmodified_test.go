@@ -35,7 +35,7 @@ func TestGapLetsTwoWritesOnOneTimeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, "sim:?latency=0&fault=gap")
 		at := time.Date(2026, 11, 30, 12, 34, 56, 0, time.UTC)
-		put := targets.Op{Kind: targets.Write, Key: "k", Home: targets.IfVersion, Value: targets.Record{Token: "seed", UpdatedAt: at}}
+		put := targets.Op{Kind: targets.Write, Key: "k", Collection: targets.Versioned, Value: targets.Record{Token: "seed", UpdatedAt: at}}
 		if r := session(t, target, -1).Do(t.Context(), put); r.Outcome != targets.OK {
 			t.Fatal(r)
 		}

@@ -105,10 +105,10 @@ func watchedRun(b *testing.B, random *rand.Rand, night int) (report.Result, []*r
 	b.Helper()
 	w := scenarios.NewTTLGhost()
 	w.TTL, w.Watch = 30*time.Second, 48*time.Hour
-	front := result(night).Front
-	front.Run, front.Scenario = fmt.Sprintf("01P%023d", night), "ttl-ghost"
-	front.Params.SetOptions(w)
-	ghosts := w.Ghosts(front.Run, "contend-", front.Target.URL, front.Started, random.Uint64(), true)
+	header := result(night).RunHeader
+	header.Run, header.Scenario = fmt.Sprintf("01P%023d", night), "ttl-ghost"
+	header.Params.SetOptions(w)
+	ghosts := w.Ghosts(header.Run, "contend-", header.Target.URL, header.Started, random.Uint64(), true)
 	for _, g := range ghosts {
 		sweep, now := time.Duration(500+600*random.Float64())*time.Second, time.Duration(0)
 		for {
@@ -130,12 +130,12 @@ func watchedRun(b *testing.B, random *rand.Rand, night int) (report.Result, []*r
 			w.Observe(g, &e)
 		}
 	}
-	maker, err := report.NewWatchMaker(front)
+	collector, err := report.NewWatchCollector(header)
 	if err != nil {
 		b.Fatal(err)
 	}
-	maker.Watching(ghosts)
-	return maker.Make(runner.End{Requests: 1000}), ghosts
+	collector.Watching(ghosts)
+	return collector.Make(runner.End{Requests: 1000}), ghosts
 }
 
 // A year of nights, each with three races and a watch of 20 keys in each arm, is

@@ -77,7 +77,7 @@ func fresh(t *testing.T) (*Store, string) {
 var epoch = time.Date(2026, 11, 30, 3, 0, 0, 5, time.UTC)
 
 func result(n int) report.Result {
-	return report.Result{Schema: report.ResultSchema, Front: report.Front{Run: fmt.Sprintf("01M8P4QDXB77DTFBJ75KQR8%03d", n),
+	return report.Result{Schema: report.ResultSchema, RunHeader: report.RunHeader{Run: fmt.Sprintf("01M8P4QDXB77DTFBJ75KQR8%03d", n),
 		Scenario: "fail-if-exists", Started: epoch.AddDate(0, 0, n), Labels: map[string]string{"site": "test", "n": fmt.Sprint(n)},
 		Tool: report.Tool{Version: "v1", Go: "go1.26"}, Target: report.Target{Kind: "redis", URL: "redis://a:6379", Server: "Redis 8", Notes: []string{}}},
 		Elapsed: 5 * time.Second, Verdict: scenarios.Verdict{Status: scenarios.Held, Reasons: []string{}, Violations: []scenarios.Violation{}},
@@ -105,8 +105,8 @@ func exchange(g *runner.Ghost, n int) *runner.Exchange {
 func probed(g *runner.Ghost, e *runner.Exchange) *runner.Ghost {
 	next := *g
 	next.State, next.Probes, next.Due = runner.GhostBlocked, g.Probes+1, e.Return+time.Minute
-	next.Created = &runner.Sighting{Call: time.Second, Return: 2 * time.Second, Outcome: targets.OK, Status: 204}
-	next.LastBlocked = &runner.Sighting{Call: e.Call, Return: e.Return, Outcome: e.Reply.Outcome, Code: e.Reply.Code, Status: e.Reply.Status}
+	next.Created = &runner.Observation{Call: time.Second, Return: 2 * time.Second, Outcome: targets.OK, Status: 204}
+	next.LastBlocked = &runner.Observation{Call: e.Call, Return: e.Return, Outcome: e.Reply.Outcome, Code: e.Reply.Code, Status: e.Reply.Status}
 	return &next
 }
 
@@ -438,14 +438,14 @@ func TestPrune(t *testing.T) {
 func TestEndOfAWatch(t *testing.T) {
 	g := ghost(0, 500) // created half a second after the epoch, for 30 s, and watched for 48 h
 	for name, c := range map[string]struct {
-		created *runner.Sighting
+		created *runner.Observation
 		granted time.Duration
 		want    time.Duration
 	}{
 		"not created":     {nil, 0, 30*time.Second + 500*time.Millisecond},
-		"created":         {&runner.Sighting{Call: time.Second, Return: 2 * time.Second}, 30 * time.Second, 32 * time.Second},
-		"granted more":    {&runner.Sighting{Call: time.Second, Return: 2 * time.Second}, time.Minute, 62 * time.Second},
-		"granted nothing": {&runner.Sighting{Return: 2 * time.Second}, 0, 32 * time.Second},
+		"created":         {&runner.Observation{Call: time.Second, Return: 2 * time.Second}, 30 * time.Second, 32 * time.Second},
+		"granted more":    {&runner.Observation{Call: time.Second, Return: 2 * time.Second}, time.Minute, 62 * time.Second},
+		"granted nothing": {&runner.Observation{Return: 2 * time.Second}, 0, 32 * time.Second},
 	} {
 		g.Created, g.Granted = c.created, c.granted
 		if got := watched(g).Sub(g.Epoch) - 48*time.Hour; got != c.want {

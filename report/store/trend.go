@@ -41,7 +41,7 @@ func (s *Store) TrendRuns(which Runs) ([]report.TrendRun, error) {
 		if !ok {
 			i = len(runs)
 			at[g.Run] = i
-			runs = append(runs, report.TrendRun{Killed: true, Front: report.Front{Run: g.Run, Scenario: watch, Started: g.Epoch,
+			runs = append(runs, report.TrendRun{Killed: true, RunHeader: report.RunHeader{Run: g.Run, Scenario: watch, Started: g.Epoch,
 				Target: report.Target{URL: g.Target}}})
 		}
 		runs[i].Ghosts = append(runs[i].Ghosts, g)

@@ -66,29 +66,29 @@ func (s *suite) expiry() {
 // withoutTTL checks that a time to live is not dropped without a word.
 func (s *suite) withoutTTL() {
 	const promise = "a time to live that the target has not is unsupported, and nothing is asked of the store"
-	key, home := s.key("ttl"), targets.IfAbsent
+	key, collection := s.key("ttl"), targets.Plain
 	for _, guard := range []targets.Guard{targets.Unguarded, targets.IfAbsent} {
-		op := s.write(key, home, targets.Condition{Guard: guard})
+		op := s.write(key, collection, targets.Condition{Guard: guard})
 		op.TTL = shortTTL
 		if reply := s.do(0, op); reply.Outcome != targets.Unsupported || reply.Attempts != 0 {
 			s.breaks(promise, "got %s (%s %s) after %d attempts", reply.Outcome, reply.Code, reply.Message, reply.Attempts)
 		}
 	}
-	s.expect(promise, 0, read(key, home), targets.Missing)
+	s.expect(promise, 0, read(key, collection), targets.Missing)
 }
 
 // untilExpiry checks a key whose time to live, given to it by a write under a
 // guard, does not end while a test runs.
 func (s *suite) untilExpiry(guard targets.Guard) {
-	key, home := s.key("ttl-"+string(guard)), targets.IfAbsent
+	key, collection := s.key("ttl-"+string(guard)), targets.Plain
 	cond := targets.Condition{Guard: guard}
 	if guard == targets.IfVersion {
-		home = guard
-		s.expect("an unconditional write overwrites", 0, s.write(key, home, targets.Condition{}), targets.OK)
-		was := s.do(0, read(key, home))
+		collection = targets.Versioned
+		s.expect("an unconditional write overwrites", 0, s.write(key, collection, targets.Condition{}), targets.OK)
+		was := s.do(0, read(key, collection))
 		cond.Counter, cond.Version = was.Record.Version, was.Version
 	}
-	op := s.write(key, home, cond)
+	op := s.write(key, collection, cond)
 	op.TTL, op.Value.Version = longTTL, cond.Counter+1
 	reply := s.do(0, op)
 	if reply.Outcome == targets.Unsupported && guard != targets.Unguarded {
@@ -100,7 +100,7 @@ func (s *suite) untilExpiry(guard targets.Guard) {
 	}
 	s.told(reply)
 	s.told(s.shows("a key is read until its time to live ends", op))
-	again := s.do(1, s.write(key, home, targets.Condition{Guard: targets.IfAbsent}))
+	again := s.do(1, s.write(key, collection, targets.Condition{Guard: targets.IfAbsent}))
 	switch again.Outcome {
 	case targets.Conflict, targets.Aborted, targets.Unsupported:
 		s.shows("a refused create leaves the record alone", op)
@@ -108,8 +108,8 @@ func (s *suite) untilExpiry(guard targets.Guard) {
 		s.breaks("a key refuses creates until its time to live ends", "after a write under guard %q got %s (%s %s)",
 			guard, again.Outcome, again.Code, again.Message)
 	}
-	s.expect("a delete is accepted", 0, remove(key, home), targets.OK)
-	s.expect("a deleted key is missing", 0, read(key, home), targets.Missing)
+	s.expect("a delete is accepted", 0, remove(key, collection), targets.OK)
+	s.expect("a deleted key is missing", 0, read(key, collection), targets.Missing)
 }
 
 // told checks what is told of a time to live; a clock there may count whole seconds.
@@ -121,7 +121,7 @@ func (s *suite) told(reply targets.Reply) {
 
 // shows reads the key of a write through another session.
 func (s *suite) shows(promise string, op targets.Op) targets.Reply {
-	got := s.do(1, read(op.Key, op.Home))
+	got := s.do(1, read(op.Key, op.Collection))
 	if got.Outcome != targets.OK || got.Record.Token != op.Value.Token {
 		s.breaks(promise, "wrote %s, got %s %s", op.Value.Token, got.Outcome, got.Record.Token)
 	}
@@ -131,7 +131,7 @@ func (s *suite) shows(promise string, op targets.Op) targets.Reply {
 // expiring creates a key that expires while the test waits; ok is false where it
 // cannot.
 func (s *suite) expiring(name string) (op targets.Op, ok bool) {
-	op = s.write(s.key(name), targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+	op = s.write(s.key(name), targets.Plain, targets.Condition{Guard: targets.IfAbsent})
 	op.TTL = shortTTL
 	switch reply := s.do(0, op); reply.Outcome {
 	case targets.OK:
@@ -157,7 +157,7 @@ func (s *suite) gone() {
 		return
 	}
 	s.within("an expired key accepts a create", second, func() bool {
-		reply := s.do(1, s.write(taken.Key, taken.Home, targets.Condition{Guard: targets.IfAbsent}))
+		reply := s.do(1, s.write(taken.Key, taken.Collection, targets.Condition{Guard: targets.IfAbsent}))
 		return reply.Outcome == targets.OK
 	})
 	if s.expired == Shown {
@@ -165,7 +165,7 @@ func (s *suite) gone() {
 		return
 	}
 	s.within("an expired key is not read", first, func() bool {
-		return s.do(1, read(shown.Key, shown.Home)).Outcome == targets.Missing
+		return s.do(1, read(shown.Key, shown.Collection)).Outcome == targets.Missing
 	})
 }
 
@@ -196,7 +196,7 @@ func (s *suite) blocked() {
 	}
 	time.Sleep(shortTTL + 2*clockSlack)
 	for range 5 {
-		reply := s.do(1, s.write(op.Key, op.Home, targets.Condition{Guard: targets.IfAbsent}))
+		reply := s.do(1, s.write(op.Key, op.Collection, targets.Condition{Guard: targets.IfAbsent}))
 		if reply.Outcome != targets.Conflict && reply.Outcome != targets.Aborted {
 			s.breaks("an expired key refuses creates", "got %s (%s %s)", reply.Outcome, reply.Code, reply.Message)
 		}

@@ -24,16 +24,16 @@ func (s *suite) staging() {
 		if how == targets.LastByte && !slices.Contains(releases, how) {
 			continue
 		}
-		create := s.write(s.key("staged-"+string(how)), targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		create := s.write(s.key("staged-"+string(how)), targets.Plain, targets.Condition{Guard: targets.IfAbsent})
 		if reply := s.stage(stager, create, how, func() {}); reply.Outcome == targets.Unsupported {
 			return
 		} else if reply.Outcome != targets.OK {
 			s.breaks("a staged create of an absent key wins", "by %s: got %s (%s %s)", how, reply.Outcome, reply.Code, reply.Message)
 		}
-		if got := s.do(1, read(create.Key, create.Home)); got.Record.Token != create.Value.Token {
+		if got := s.do(1, read(create.Key, create.Collection)); got.Record.Token != create.Value.Token {
 			s.breaks("what a staged create was accepted for is stored", "by %s: stored is %s %q", how, got.Outcome, got.Record.Token)
 		}
-		create = s.write(s.key("overtaken-"+string(how)), targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		create = s.write(s.key("overtaken-"+string(how)), targets.Plain, targets.Condition{Guard: targets.IfAbsent})
 		reply := s.stage(stager, create, how, func() { s.overtake(how, create) })
 		if reply.Outcome != targets.Conflict {
 			s.breaks("a staged create is decided on when it is released", "by %s: a key that was created meanwhile got %s (%s %s)", how, reply.Outcome, reply.Code, reply.Message)
@@ -80,12 +80,12 @@ func (s *suite) stage(stager targets.Stager, op targets.Op, how targets.Release,
 // overtake looks for the key of a create that is held back, and creates it.
 func (s *suite) overtake(how targets.Release, held targets.Op) {
 	time.Sleep(heldFor)
-	mine := s.write(held.Key, held.Home, held.If)
+	mine := s.write(held.Key, held.Collection, held.If)
 	var seen, created targets.Reply
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		seen = s.sessions[1].Do(s.ctx, read(held.Key, held.Home))
+		seen = s.sessions[1].Do(s.ctx, read(held.Key, held.Collection))
 		created = s.sessions[1].Do(s.ctx, mine)
 	}()
 	timer := time.NewTimer(answerWithin)

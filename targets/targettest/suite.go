@@ -204,18 +204,18 @@ func (s *suite) expect(promise string, session int, op targets.Op, want targets.
 func (s *suite) key(name string) string { return s.prefix + "-" + name }
 
 // write makes a write of a record that no other write has.
-func (s *suite) write(key string, home targets.Guard, cond targets.Condition) targets.Op {
+func (s *suite) write(key string, collection targets.Collection, cond targets.Condition) targets.Op {
 	s.tokens++
-	return targets.Op{Kind: targets.Write, Key: key, Home: home, If: cond,
+	return targets.Op{Kind: targets.Write, Key: key, Collection: collection, If: cond,
 		Value: targets.Record{Token: fmt.Sprintf("%s-token-%d", s.prefix, s.tokens), Version: 1}}
 }
 
-func read(key string, home targets.Guard) targets.Op {
-	return targets.Op{Kind: targets.Read, Key: key, Home: home}
+func read(key string, collection targets.Collection) targets.Op {
+	return targets.Op{Kind: targets.Read, Key: key, Collection: collection}
 }
 
-func remove(key string, home targets.Guard) targets.Op {
-	return targets.Op{Kind: targets.Delete, Key: key, Home: home}
+func remove(key string, collection targets.Collection) targets.Op {
+	return targets.Op{Kind: targets.Delete, Key: key, Collection: collection}
 }
 
 func (s *suite) sequential() {
@@ -227,27 +227,27 @@ func (s *suite) sequential() {
 	}
 }
 
-// records checks what one session reads of what it wrote, in each home.
+// records checks what one session reads of what it wrote, in each collection.
 func (s *suite) records() {
-	for _, home := range []targets.Guard{targets.IfAbsent, targets.IfVersion} {
-		key := s.key("record-" + string(home))
-		s.expect("a read of a missing key is missing", 0, read(key, home), targets.Missing)
-		s.expect("a delete of an absent key is accepted", 0, remove(key, home), targets.OK)
-		bare := s.write(key, home, targets.Condition{})
-		full := s.write(key, home, targets.Condition{})
+	for _, collection := range []targets.Collection{targets.Plain, targets.Versioned} {
+		key := s.key("record-" + string(collection))
+		s.expect("a read of a missing key is missing", 0, read(key, collection), targets.Missing)
+		s.expect("a delete of an absent key is accepted", 0, remove(key, collection), targets.OK)
+		bare := s.write(key, collection, targets.Condition{})
+		full := s.write(key, collection, targets.Condition{})
 		full.Value.Version = 7
 		full.Value.UpdatedAt = time.Date(2026, 11, 30, 12, 34, 56, 789_000_000, time.UTC)
 		full.Value.ExpiresAt = full.Value.UpdatedAt.Add(1500 * time.Millisecond)
 		full.Value.Body = json.RawMessage(`{"text": "é\"", "list": [1, null, true]}`)
 		for _, op := range []targets.Op{bare, full, bare} {
 			s.expect("an unconditional write overwrites", 0, op, targets.OK)
-			got := s.expect("what is written can be read", 0, read(key, home), targets.OK)
+			got := s.expect("what is written can be read", 0, read(key, collection), targets.OK)
 			if difference := differs(op.Value, got.Record); difference != "" {
 				s.breaks("what is written is read back exactly", "%s", difference)
 			}
 		}
-		s.expect("a delete is accepted", 0, remove(key, home), targets.OK)
-		s.expect("a deleted key is missing", 0, read(key, home), targets.Missing)
+		s.expect("a delete is accepted", 0, remove(key, collection), targets.OK)
+		s.expect("a deleted key is missing", 0, read(key, collection), targets.Missing)
 	}
 }
 
@@ -284,11 +284,11 @@ func sameJSON(a, b json.RawMessage) bool {
 // visibility lets two sessions write and read in turn.
 func (s *suite) visibility() {
 	const promise = "two sessions see each other's writes at once"
-	key, home := s.key("visible"), targets.IfAbsent
+	key, collection := s.key("visible"), targets.Plain
 	for i := range 10 {
-		op := s.write(key, home, targets.Condition{})
+		op := s.write(key, collection, targets.Condition{})
 		s.expect(promise, i%2, op, targets.OK)
-		if got := s.do(1-i%2, read(key, home)); got.Outcome != targets.OK || got.Record.Token != op.Value.Token {
+		if got := s.do(1-i%2, read(key, collection)); got.Outcome != targets.OK || got.Record.Token != op.Value.Token {
 			s.breaks(promise, "session %d wrote %s, session %d got %s %s", i%2, op.Value.Token, 1-i%2, got.Outcome, got.Record.Token)
 		}
 	}
@@ -308,7 +308,7 @@ func (s *suite) race(key string) (supported bool) {
 	const promise = "of all who create a key at once exactly one wins"
 	ops := make([]targets.Op, len(s.sessions))
 	for i := range ops {
-		ops[i] = s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		ops[i] = s.write(key, targets.Plain, targets.Condition{Guard: targets.IfAbsent})
 	}
 	replies := s.atOnce(ops)
 	var winners []string
@@ -326,7 +326,7 @@ func (s *suite) race(key string) (supported bool) {
 	if len(winners) != 1 {
 		s.breaks(promise, "%d of %d won", len(winners), len(replies))
 	}
-	if got := s.do(0, read(key, targets.IfAbsent)); !slices.Contains(winners, got.Record.Token) {
+	if got := s.do(0, read(key, targets.Plain)); !slices.Contains(winners, got.Record.Token) {
 		s.breaks("the record of a winner is stored", "won by %q, stored is %s %q", winners, got.Outcome, got.Record.Token)
 	}
 	return true
@@ -352,16 +352,16 @@ func (s *suite) atOnce(ops []targets.Op) []targets.Reply {
 }
 
 // listing keeps keys apart that differ from the prefix in a character that is a
-// wildcard in SQL, and lists those of every home.
+// wildcard in SQL, and lists those of every collection.
 func (s *suite) listing() {
-	const promise = "list gives the keys with the prefix and no others, whatever their home"
+	const promise = "list gives the keys with the prefix and no others, whatever their collection"
 	if s.target.Describe().Volatile {
 		return // its keys die with the process; there may be nothing to list
 	}
 	prefix := s.key("list_")
-	homes := map[string]targets.Guard{prefix + "a": targets.IfAbsent, prefix + "b": targets.IfVersion, prefix + "c": targets.IfAbsent}
-	for _, key := range append(slices.Collect(maps.Keys(homes)), s.key("listXa"), s.key("list")) {
-		s.expect("an unconditional write overwrites", 0, s.write(key, homes[key], targets.Condition{}), targets.OK)
+	collections := map[string]targets.Collection{prefix + "a": targets.Plain, prefix + "b": targets.Versioned, prefix + "c": targets.Plain}
+	for _, key := range append(slices.Collect(maps.Keys(collections)), s.key("listXa"), s.key("list")) {
+		s.expect("an unconditional write overwrites", 0, s.write(key, collections[key], targets.Condition{}), targets.OK)
 	}
 	deletes := s.list(prefix)
 	var keys []string
@@ -369,15 +369,15 @@ func (s *suite) listing() {
 		keys = append(keys, op.Key)
 	}
 	slices.Sort(keys)
-	if want := slices.Sorted(maps.Keys(homes)); !slices.Equal(keys, want) {
+	if want := slices.Sorted(maps.Keys(collections)); !slices.Equal(keys, want) {
 		s.breaks(promise, "listed %q, want %q", keys, want)
 		return
 	}
 	for _, op := range deletes {
 		s.expect("what a listing gives deletes the key", 0, op, targets.OK)
-		s.expect("what a listing gives deletes the key", 1, read(op.Key, homes[op.Key]), targets.Missing)
+		s.expect("what a listing gives deletes the key", 1, read(op.Key, collections[op.Key]), targets.Missing)
 	}
-	s.expect("what a listing gives deletes the key and no other", 1, read(s.key("list"), targets.IfAbsent), targets.OK)
+	s.expect("what a listing gives deletes the key and no other", 1, read(s.key("list"), targets.Plain), targets.OK)
 	if left := s.list(prefix); len(left) > 0 {
 		s.breaks(promise, "%q was deleted and is listed", left[0].Key)
 	}
@@ -398,8 +398,8 @@ func (s *suite) endedContexts() {
 	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
 	key := s.key("ended")
-	create := s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
-	for _, op := range []targets.Op{create, read(key, targets.IfAbsent), remove(key, targets.IfAbsent)} {
+	create := s.write(key, targets.Plain, targets.Condition{Guard: targets.IfAbsent})
+	for _, op := range []targets.Op{create, read(key, targets.Plain), remove(key, targets.Plain)} {
 		reply, _ := s.once(ended, op)
 		switch reply.Outcome {
 		case targets.NotSent, targets.Unknown, targets.Unsupported:
@@ -409,7 +409,7 @@ func (s *suite) endedContexts() {
 	}
 	for i := range cancelledRounds {
 		key := s.key(fmt.Sprintf("cut-%d", i))
-		create := s.write(key, targets.IfAbsent, targets.Condition{Guard: targets.IfAbsent})
+		create := s.write(key, targets.Plain, targets.Condition{Guard: targets.IfAbsent})
 		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(i)*50*time.Microsecond)
 		reply, answered := s.once(ctx, create)
 		cancel()
@@ -419,7 +419,7 @@ func (s *suite) endedContexts() {
 		default:
 			s.breaks("an op that its context ended is never refused", "the only contender got %s (%s)", reply.Outcome, reply.Code)
 		}
-		stored, _ := s.once(s.ctx, read(key, targets.IfAbsent))
+		stored, _ := s.once(s.ctx, read(key, targets.Plain))
 		if applied := stored.Outcome == targets.OK; answered && (reply.Outcome == targets.OK && !applied || reply.Outcome == targets.NotSent && applied) {
 			s.breaks("an op that its context ended tells whether it was applied", "got %s, then a read was %s", reply.Outcome, stored.Outcome)
 		}

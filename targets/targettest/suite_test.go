@@ -622,19 +622,19 @@ var wrong = []struct {
 			return nil
 		}
 	}},
-	{"lists what does not begin with the prefix", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+	{"lists what does not begin with the prefix", "list gives the keys with the prefix and no others, whatever their collection", func(m *memory) {
 		m.listed = func(string, string) bool { return true }
 	}},
-	{"lists by a wildcard", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+	{"lists by a wildcard", "list gives the keys with the prefix and no others, whatever their collection", func(m *memory) {
 		m.listed = func(prefix, key string) bool {
 			prefix = strings.TrimRight(prefix, "_")
 			return strings.HasPrefix(key, prefix) && len(key) > len(prefix)
 		}
 	}},
-	{"lists nothing", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+	{"lists nothing", "list gives the keys with the prefix and no others, whatever their collection", func(m *memory) {
 		m.listed = func(string, string) bool { return false }
 	}},
-	{"leaves a key out", "list gives the keys with the prefix and no others, whatever their home", func(m *memory) {
+	{"leaves a key out", "list gives the keys with the prefix and no others, whatever their collection", func(m *memory) {
 		m.listed = func(prefix, key string) bool { return strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, "b") }
 	}},
 	{"gives deletes of other keys", "what a listing gives deletes the key", func(m *memory) {

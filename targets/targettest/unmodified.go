@@ -28,19 +28,19 @@ func (s *suite) prepareUnmodified(needs targets.Needs) {
 
 // unmodified checks writes on condition of the time that a record bears.
 func (s *suite) unmodified() {
-	home, key := targets.IfVersion, s.key("unmodified")
+	collection, key := targets.Versioned, s.key("unmodified")
 	at := time.Date(2026, 11, 30, 12, 34, 56, 0, time.UTC)
 	write := func(on, updated time.Time) targets.Op {
-		op := s.write(key, home, targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: on})
+		op := s.write(key, collection, targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: on})
 		op.Value.UpdatedAt = updated
 		return op
 	}
 	stored := func(promise string, op targets.Op) {
-		if got := s.do(1, read(key, home)); got.Record.Token != op.Value.Token || !got.Record.UpdatedAt.Equal(op.Value.UpdatedAt) {
+		if got := s.do(1, read(key, collection)); got.Record.Token != op.Value.Token || !got.Record.UpdatedAt.Equal(op.Value.UpdatedAt) {
 			s.breaks(promise, "stored is %s %q of %s, not %q of %s", got.Outcome, got.Record.Token, got.Record.UpdatedAt, op.Value.Token, op.Value.UpdatedAt)
 		}
 	}
-	seed := s.write(key, home, targets.Condition{})
+	seed := s.write(key, collection, targets.Condition{})
 	seed.Value.UpdatedAt = at
 	if s.finest == 0 {
 		s.withoutUnmodified(seed, write(at, at))
@@ -67,7 +67,7 @@ func (s *suite) unmodified() {
 			s.breaks("a condition on a finer time than the target keeps is unsupported, and nothing is asked of the store", "got %s after %d attempts", reply.Outcome, reply.Attempts)
 		}
 	}
-	s.expect("a delete is accepted", 0, remove(key, home), targets.OK)
+	s.expect("a delete is accepted", 0, remove(key, collection), targets.OK)
 	for round := range unmodifiedRounds {
 		s.raceOnTime(fmt.Sprintf("%s-%d", key, round), at)
 	}
@@ -82,23 +82,23 @@ func (s *suite) withoutUnmodified(seed, op targets.Op) {
 	if reply := s.do(0, op); reply.Outcome != targets.Unsupported || reply.Attempts != 0 {
 		s.breaks(promise, "got %s after %d attempts", reply.Outcome, reply.Attempts)
 	}
-	if got := s.do(1, read(seed.Key, seed.Home)); got.Record.Token != seed.Value.Token {
+	if got := s.do(1, read(seed.Key, seed.Collection)); got.Record.Token != seed.Value.Token {
 		s.breaks(promise, "stored is %s %q", got.Outcome, got.Record.Token)
 	}
-	s.expect("a delete is accepted", 0, remove(seed.Key, seed.Home), targets.OK)
+	s.expect("a delete is accepted", 0, remove(seed.Key, seed.Collection), targets.OK)
 }
 
 // raceOnTime lets all sessions write on the time of one record at once, each
 // leaving a time of its own.
 func (s *suite) raceOnTime(key string, at time.Time) {
 	const promise = "of all who write at once on a time, each leaving another, exactly one wins"
-	home := targets.IfVersion
-	seed := s.write(key, home, targets.Condition{})
+	collection := targets.Versioned
+	seed := s.write(key, collection, targets.Condition{})
 	seed.Value.UpdatedAt = at
 	s.expect("an unconditional write overwrites", 0, seed, targets.OK)
 	ops := make([]targets.Op, len(s.sessions))
 	for i := range ops {
-		ops[i] = s.write(key, home, targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: at})
+		ops[i] = s.write(key, collection, targets.Condition{Guard: targets.IfUnmodified, UpdatedAt: at})
 		ops[i].Value.UpdatedAt = at.Add(time.Duration(i+1) * s.finest)
 	}
 	won, others := "", 0
@@ -118,8 +118,8 @@ func (s *suite) raceOnTime(key string, at time.Time) {
 	if won == "" {
 		s.breaks(promise, "none won, %d were refused or aborted", others)
 	}
-	if got := s.do(0, read(key, home)); got.Record.Token != won {
+	if got := s.do(0, read(key, collection)); got.Record.Token != won {
 		s.breaks("the record of a winner is stored", "won by %q, stored is %s %q", won, got.Outcome, got.Record.Token)
 	}
-	s.expect("a delete is accepted", 0, remove(key, home), targets.OK)
+	s.expect("a delete is accepted", 0, remove(key, collection), targets.OK)
 }

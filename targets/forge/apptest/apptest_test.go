@@ -91,8 +91,8 @@ func opBody(t *testing.T, create, prefix string, op targets.Op) string {
 	return string(body)
 }
 
-func write(key string, home targets.Guard, token string, version int64, condition targets.Condition) targets.Op {
-	return targets.Op{Kind: targets.Write, Key: key, Home: home, If: condition, Value: targets.Record{Token: token, Version: version,
+func write(key string, home targets.Collection, token string, version int64, condition targets.Condition) targets.Op {
+	return targets.Op{Kind: targets.Write, Key: key, Collection: home, If: condition, Value: targets.Record{Token: token, Version: version,
 		UpdatedAt: time.UnixMilli(1787116436381).UTC(), ExpiresAt: time.UnixMilli(1787116466381).UTC(), Body: json.RawMessage(`{"pad":"ä"}`)}}
 }
 
@@ -135,7 +135,7 @@ func TestApp(t *testing.T) {
 	a := trigger{url, token}
 	t.Run("the first request is cold", a.testCold)
 	for _, create := range []string{"kvs", "entity", "transact"} {
-		for _, home := range []targets.Guard{"", targets.IfAbsent, targets.IfVersion} {
+		for _, home := range []targets.Collection{"", targets.Plain, targets.Versioned} {
 			t.Run(fmt.Sprintf("create=%s home=%s", create, home), func(t *testing.T) { a.testOps(t, create, home) })
 		}
 	}
@@ -163,9 +163,9 @@ func (a trigger) testCold(t *testing.T) {
 }
 
 // A key's life under each strategy.
-func (a trigger) testOps(t *testing.T, create string, home targets.Guard) {
+func (a trigger) testOps(t *testing.T, create string, home targets.Collection) {
 	key := fmt.Sprintf("contend-ops-%s-%s", create, home)
-	inEntity := home == targets.IfVersion || create != "kvs"
+	inEntity := home == targets.Versioned || create != "kvs"
 	clash, path := clashOfKeys, "/api/v1/set"
 	switch {
 	case create == "transact":
@@ -175,7 +175,7 @@ func (a trigger) testOps(t *testing.T, create string, home targets.Guard) {
 	}
 	do := func(op targets.Op, w want) targets.Reply {
 		t.Helper()
-		op.Key, op.Home = key, home
+		op.Key, op.Collection = key, home
 		r := a.do(t, create, op)
 		w.check(t, op, r)
 		return r
@@ -238,8 +238,8 @@ func (a trigger) testInvalid(t *testing.T) {
 		op   targets.Op
 		want want
 	}{
-		{write("contend-int32", targets.IfVersion, "x", tooLarge, unguarded), want{targets.Invalid, "INCORRECT_PROPERTY_TYPE", 400}},
-		{write("contend-int32", targets.IfVersion, "x", tooLarge, ifVersion(0)), want{targets.Invalid, "UNPROCESSABLE_ENTITY", 422}},
+		{write("contend-int32", targets.Versioned, "x", tooLarge, unguarded), want{targets.Invalid, "INCORRECT_PROPERTY_TYPE", 400}},
+		{write("contend-int32", targets.Versioned, "x", tooLarge, ifVersion(0)), want{targets.Invalid, "UNPROCESSABLE_ENTITY", 422}},
 		{write("contend-"+strings.Repeat("x", 500), "", "x", 1, unguarded), want{targets.Invalid, "KEY_TOO_LONG", 400}},
 	} {
 		c.want.check(t, c.op, a.do(t, "kvs", c.op))
@@ -267,9 +267,9 @@ func (a trigger) testGhost(t *testing.T) {
 
 func (a trigger) testSequence(t *testing.T) {
 	const key = "contend-sequence"
-	read := targets.Op{Kind: targets.Read, Key: key, Home: targets.IfVersion}
-	ops := []targets.Op{read, write(key, targets.IfVersion, "a", 1, ifAbsent), write(key, targets.IfVersion, "b", 2, ifVersion(1)),
-		read, write(key, targets.IfVersion, "c", 2, ifVersion(1))}
+	read := targets.Op{Kind: targets.Read, Key: key, Collection: targets.Versioned}
+	ops := []targets.Op{read, write(key, targets.Versioned, "a", 1, ifAbsent), write(key, targets.Versioned, "b", 2, ifVersion(1)),
+		read, write(key, targets.Versioned, "c", 2, ifVersion(1))}
 	r := a.do(t, "kvs", targets.Op{Kind: targets.Sequence, Ops: ops})
 	if len(r.Parts) != len(ops) || r.Outcome != targets.Conflict || r.Attempts != 1 {
 		t.Fatalf("%+v", r)
@@ -287,7 +287,7 @@ func (a trigger) testSequence(t *testing.T) {
 	if r := a.do(t, "kvs", targets.Op{Kind: targets.Sequence, Ops: []targets.Op{plain}}); r.Outcome != targets.Unsupported || r.Attempts != 0 || len(r.Parts) != 1 {
 		t.Errorf("a sequence that asks nothing: %+v", r)
 	}
-	foreign := targets.Op{Kind: targets.Sequence, Ops: []targets.Op{{Kind: targets.Delete, Key: key, Home: targets.IfVersion}, {Kind: targets.Delete, Key: "theirs"}}}
+	foreign := targets.Op{Kind: targets.Sequence, Ops: []targets.Op{{Kind: targets.Delete, Key: key, Collection: targets.Versioned}, {Kind: targets.Delete, Key: "theirs"}}}
 	if status, got := a.ask(t, opBody(t, "kvs", "contend-", foreign)); status != http.StatusBadRequest || !strings.Contains(got.Error, "outside the prefix") {
 		t.Errorf("a foreign key in a sequence: %d %+v", status, got)
 	}

@@ -9,9 +9,9 @@ import (
 	"contend/targets"
 )
 
-// line is what a run of any shape has to a target: the making of sessions, one
+// connection is what a run of any shape has to a target: the making of sessions, one
 // clock, and the budget.
-type line struct {
+type connection struct {
 	target   targets.Target
 	timeout  time.Duration // of one request
 	start    time.Time
@@ -30,10 +30,10 @@ type Waiter interface {
 }
 
 // listen lets an observer know of waits, if it wants to.
-func (l *line) listen(observer any) { l.told, _ = observer.(Waiter) }
+func (l *connection) listen(observer any) { l.told, _ = observer.(Waiter) }
 
 // pause waits, and tells whether ctx did not end before.
-func (l *line) pause(ctx context.Context, why string, d time.Duration) bool {
+func (l *connection) pause(ctx context.Context, why string, d time.Duration) bool {
 	if l.told != nil {
 		l.told.Waiting(why, d)
 	}
@@ -41,7 +41,7 @@ func (l *line) pause(ctx context.Context, why string, d time.Duration) bool {
 }
 
 // await waits until n requests fit the limits; it gives up when ctx ends.
-func (l *line) await(ctx context.Context, n int) error {
+func (l *connection) await(ctx context.Context, n int) error {
 	delay, limit := l.budget.delay(time.Now(), n)
 	if delay > 0 && !l.pause(ctx, fmt.Sprintf("the limit of %.4g requests in %s", limit.Requests, limit.Per), delay) {
 		return ctx.Err()
@@ -50,11 +50,11 @@ func (l *line) await(ctx context.Context, n int) error {
 }
 
 // spend waits until n requests fit and books them; it gives up when ctx ends.
-func (l *line) spend(ctx context.Context, n int) error { return l.spendSpread(ctx, 1, n, 0) }
+func (l *connection) spend(ctx context.Context, n int) error { return l.spendSpread(ctx, 1, n, 0) }
 
 // spendSpread waits until the requests of a round fit: of each contender so many,
 // one contender staggered after the other.
-func (l *line) spendSpread(ctx context.Context, contenders, each int, stagger time.Duration) error {
+func (l *connection) spendSpread(ctx context.Context, contenders, each int, stagger time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *line) spendSpread(ctx context.Context, contenders, each int, stagger ti
 
 // backOff waits after the n-th refusal in a row for a quota, counted from 1, and tells
 // whether to ask again.
-func (l *line) backOff(ctx context.Context, n int, r *targets.Reply) bool {
+func (l *connection) backOff(ctx context.Context, n int, r *targets.Reply) bool {
 	longest := time.Duration(0)
 	for _, w := range l.budget {
 		longest = max(longest, w.limit.Per)
@@ -79,15 +79,15 @@ func (l *line) backOff(ctx context.Context, n int, r *targets.Reply) bool {
 	return again && l.pause(ctx, targets.QuotaSpent(r), d)
 }
 
-func newLine(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) line {
-	return line{target: target, timeout: timeout, start: time.Now(), requests: context.WithoutCancel(ctx), budget: newBudget(limits)}
+func newConnection(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) connection {
+	return connection{target: target, timeout: timeout, start: time.Now(), requests: context.WithoutCancel(ctx), budget: newBudget(limits)}
 }
 
 // patience is how long connecting may take.
-func (l *line) patience() time.Duration { return max(l.timeout, 10*time.Second) }
+func (l *connection) patience() time.Duration { return max(l.timeout, 10*time.Second) }
 
 // prepare makes what the run needs at the target.
-func (l *line) prepare(ctx context.Context, needs targets.Needs) error {
+func (l *connection) prepare(ctx context.Context, needs targets.Needs) error {
 	l.warmUp = l.target.Describe().WarmUp
 	needs.Timeout = l.timeout
 	if err := l.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
@@ -99,7 +99,7 @@ func (l *line) prepare(ctx context.Context, needs targets.Needs) error {
 }
 
 // opened asks for what a target tells only once its sessions are open.
-func (l *line) opened() targets.Description {
+func (l *connection) opened() targets.Description {
 	d := l.target.Describe()
 	l.lead = d.Lead
 	return d
@@ -113,14 +113,14 @@ func warmUp(each, sessions int) int {
 	return 1 + each*sessions
 }
 
-func (l *line) session(ctx context.Context, contender int) (targets.Session, error) {
+func (l *connection) session(ctx context.Context, contender int) (targets.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.patience())
 	defer cancel()
 	return l.target.Open(ctx, contender)
 }
 
 // exchange sends e.Op and fills in the reply and the times.
-func (l *line) exchange(session targets.Session, e *Exchange) {
+func (l *connection) exchange(session targets.Session, e *Exchange) {
 	timeout := l.timeout
 	if !e.Op.NotBefore.IsZero() {
 		timeout += l.lead
@@ -135,7 +135,7 @@ func (l *line) exchange(session targets.Session, e *Exchange) {
 
 // stage is exchange with a halt before the op is released, which is what meet is. The
 // time that the request may take begins there once more.
-func (l *line) stage(session targets.Stager, e *Exchange, how targets.Release, meet func()) {
+func (l *connection) stage(session targets.Stager, e *Exchange, how targets.Release, meet func()) {
 	ctx := newStageContext(l.requests, l.timeout)
 	defer ctx.cancel(nil)
 	e.Call = time.Since(l.start)
@@ -176,7 +176,7 @@ func (c *stageContext) Err() error {
 }
 
 // tell fills in what the reply tells of its times.
-func (l *line) tell(e *Exchange) {
+func (l *connection) tell(e *Exchange) {
 	limit(&e.Reply)
 	e.Began, e.Sent, e.Guard = l.within(e, e.Reply.Began), l.within(e, e.Reply.Sent), 0
 	switch r := &e.Reply; {
@@ -190,7 +190,7 @@ func (l *line) tell(e *Exchange) {
 
 // within gives an instant that a driver told on the clock of the run, Call where it
 // told none.
-func (l *line) within(e *Exchange, at time.Time) time.Duration {
+func (l *connection) within(e *Exchange, at time.Time) time.Duration {
 	if at.IsZero() {
 		return e.Call
 	}
@@ -203,7 +203,7 @@ func broken(e *Exchange) bool {
 }
 
 // reopen replaces a session whose connection may be broken.
-func (l *line) reopen(session *targets.Session, contender int) {
+func (l *connection) reopen(session *targets.Session, contender int) {
 	(*session).Close()
 	fresh, err := l.session(l.requests, contender)
 	if err != nil {
