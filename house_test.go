@@ -24,23 +24,42 @@ import (
 // those to its right. What lies in a folder below a layer belongs to it.
 var layers = []string{"main", "cmd", "report", "scenarios", "runner", "targets"}
 
-// homes gives the layer that alone imports a library.
-var homes = map[string]string{
-	"github.com/spf13/cobra":                  "cmd",
-	"github.com/HdrHistogram/hdrhistogram-go": "report",
-	"github.com/olekukonko/tablewriter":       "report",
-	"github.com/vbauerster/mpb":               "report",
-	"github.com/guptarohit/asciigraph":        "report",
-	"modernc.org/sqlite":                      "report",
-	"github.com/aclements/go-moremath":        "scenarios",
-	"github.com/anishathalye/porcupine":       "scenarios",
-	"golang.org/x/sync":                       "runner",
-	"github.com/jackc/pgx":                    "targets",
-	"github.com/go-sql-driver/mysql":          "targets",
-	"github.com/redis/go-redis":               "targets",
-	"github.com/tidwall/redcon":               "targets",
-	"github.com/alicebob/miniredis":           "targets",
+// homes gives the folders in which alone a library is imported, by tests too.
+var homes = map[string][]string{
+	"github.com/spf13/cobra":                  {"cmd"},
+	"github.com/spf13/pflag":                  {"cmd"},
+	"github.com/oklog/ulid":                   {"cmd"},
+	"golang.org/x/term":                       {"cmd"},
+	"golang.org/x/sys":                        {"cmd"},
+	"go.yaml.in/yaml":                         {"cmd", "targets/forge/server"},
+	"github.com/rogpeppe/go-internal":         {"cmd"},
+	"github.com/santhosh-tekuri/jsonschema":   {"cmd"},
+	"pgregory.net/rapid":                      {"cmd", "report"},
+	"github.com/HdrHistogram/hdrhistogram-go": {"report"},
+	"github.com/olekukonko/tablewriter":       {"report"},
+	"github.com/vbauerster/mpb":               {"report"},
+	"github.com/guptarohit/asciigraph":        {"report"},
+	"modernc.org/sqlite":                      {"report"},
+	"github.com/aclements/go-moremath":        {"scenarios"},
+	"github.com/anishathalye/porcupine":       {"scenarios"},
+	"golang.org/x/sync":                       {"runner"},
+	"github.com/jackc/pgx":                    {"targets/postgres", "targets/targettest"},
+	"github.com/redis/go-redis":               {"targets/redis"},
+	"github.com/go-sql-driver/mysql":          {"targets/forge/server"},
+	"github.com/tidwall/redcon":               {"targets/targettest"},
+	"github.com/alicebob/miniredis":           {"targets/targettest"},
 }
+
+// stores are the folders of targets, each of which imports no other; sim is Forge in this
+// process, and has its emulator and its table of answers.
+var stores = map[string][]string{
+	"contend/targets/sim":      {"contend/targets/forge/emulator", "contend/targets/forge/wire"},
+	"contend/targets/forge":    nil,
+	"contend/targets/redis":    nil,
+	"contend/targets/postgres": nil,
+}
+
+const list = "contend/targets/all"
 
 // topLevel matches what may lie in the top folder, beside what .gitignore names.
 var topLevel = []string{
@@ -49,10 +68,11 @@ var topLevel = []string{
 	"cmd", "docs", "examples", "report", "runner", "scenarios", "targets", "testdata",
 }
 
-// A listed package is what "go list" tells of it. Imports are without those of tests.
+// A listed package is what "go list" tells of it.
 type listed struct {
 	ImportPath, Dir, Export          string
 	GoFiles, IgnoredGoFiles, Imports []string
+	TestImports, XTestImports        []string
 	Module                           *struct{ Main bool }
 }
 
@@ -64,7 +84,7 @@ func (p listed) path(file string) string {
 // goList gives the packages of this module and all that they depend on.
 var goList = sync.OnceValues(func() ([]listed, error) {
 	command := exec.Command("go", "list", "-buildvcs=false", "-deps", "-export",
-		"-json=ImportPath,Export,GoFiles,IgnoredGoFiles,Imports,Module", "./...")
+		"-json=ImportPath,Export,GoFiles,IgnoredGoFiles,Imports,TestImports,XTestImports,Module", "./...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
@@ -139,16 +159,72 @@ func againstTheLine(packages []listed) []string {
 	return offences
 }
 
-// awayFromHome gives the imports of a library outside its home.
+// testsAgainstTheLine gives the imports of tests within a package that lead to the left.
+// Tests outside of it are its users, and may be so with what stands there.
+func testsAgainstTheLine(packages []listed) []string {
+	var tests []listed
+	for _, p := range packages {
+		tests = append(tests, listed{ImportPath: p.ImportPath, Imports: p.TestImports})
+	}
+	return againstTheLine(tests)
+}
+
+// awayFromHome gives the imports of a library outside its homes.
 func awayFromHome(packages []listed) []string {
 	var offences []string
 	for _, p := range packages {
-		for _, imported := range p.Imports {
-			for library, home := range homes {
-				within := imported == library || strings.HasPrefix(imported, library+"/")
-				if within && layer(p.ImportPath) != home {
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			for library, folders := range homes {
+				if within(imported, library) && !slices.ContainsFunc(folders, func(home string) bool { return within(p.ImportPath, "contend/"+home) }) {
 					offences = append(offences, p.ImportPath+" imports "+imported)
 				}
+			}
+		}
+	}
+	return offences
+}
+
+// within tells whether a package is another or below it.
+func within(importPath, folder string) bool {
+	return importPath == folder || strings.HasPrefix(importPath, folder+"/")
+}
+
+// storeOf gives the store that a package belongs to; "": none.
+func storeOf(importPath string) string {
+	for store := range stores {
+		if within(importPath, store) {
+			return store
+		}
+	}
+	return ""
+}
+
+// acrossStores gives the imports that break one of the rules of targets: the contract
+// imports no library; a store imports no other; the list of all is for cmd and for tests
+// alone, and nobody else imports several stores.
+func acrossStores(packages []listed) []string {
+	var offences []string
+	for _, p := range packages {
+		mine, tested := storeOf(p.ImportPath), within(p.ImportPath, "contend/targets/targettest")
+		met := map[string]bool{}
+		for _, imported := range p.Imports {
+			offence := false
+			if p.ImportPath == "contend/targets" {
+				first, _, _ := strings.Cut(imported, "/")
+				offence = strings.Contains(first, ".") || layer(imported) != "" && imported != "contend/targets/secret"
+			}
+			if other := storeOf(imported); other != "" && other != mine && !slices.Contains(stores[mine], imported) {
+				met[other] = true
+				offence = offence || mine != "" || len(met) > 1 && p.ImportPath != list && layer(p.ImportPath) != "cmd" && !tested
+			}
+			offence = offence || imported == list && layer(p.ImportPath) != "cmd" && !tested
+			if offence {
+				offences = append(offences, p.ImportPath+" imports "+imported)
+			}
+		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			if other := storeOf(imported); mine != "" && other != "" && other != mine {
+				offences = append(offences, p.ImportPath+" imports "+imported)
 			}
 		}
 	}
@@ -274,23 +350,53 @@ func TestLayersAreALine(t *testing.T) {
 			"contend/targets imports contend/util",
 			"contend/util is in no layer")
 	})
+	t.Run("planted in tests", func(t *testing.T) {
+		expect(t, testsAgainstTheLine([]listed{
+			{ImportPath: "contend/runner", TestImports: []string{"contend/targets/all", "contend/scenarios"}, XTestImports: []string{"contend/runner", "contend/report"}},
+		}),
+			"contend/runner imports contend/scenarios")
+	})
 	packages, _ := ours(t, token.NewFileSet())
 	none(t, "imports go from left to right: "+strings.Join(layers, ", "), againstTheLine(packages))
+	none(t, "the imports of tests do too", testsAgainstTheLine(packages))
 }
 
 func TestEachLibraryHasOneHome(t *testing.T) {
 	t.Run("planted", func(t *testing.T) {
-		for library, home := range homes {
+		for library, folders := range homes {
 			expect(t, awayFromHome([]listed{
-				{ImportPath: "contend/" + home, Imports: []string{library, library + "/v9/sub"}},
-				{ImportPath: "contend/" + home + "/sub", Imports: []string{library, library + "ish"}},
-				{ImportPath: "contend", Imports: []string{library + "/v9/sub"}},
+				{ImportPath: "contend/" + folders[0], Imports: []string{library, library + "/v9/sub"}, TestImports: []string{library}},
+				{ImportPath: "contend/" + folders[0] + "/sub", Imports: []string{library, library + "ish"}},
+				{ImportPath: "contend", Imports: []string{library + "/v9/sub"}, XTestImports: []string{library}},
 			}),
-				"contend imports "+library+"/v9/sub")
+				"contend imports "+library+"/v9/sub", "contend imports "+library)
 		}
 	})
 	packages, _ := ours(t, token.NewFileSet())
 	none(t, "a library is imported only in its home", awayFromHome(packages))
+}
+
+func TestStoresStandApart(t *testing.T) {
+	t.Run("planted", func(t *testing.T) {
+		expect(t, acrossStores([]listed{
+			{ImportPath: "contend/targets", Imports: []string{"net/url", "contend/targets/secret", "contend/targets/kit", "github.com/redis/go-redis/v9"}},
+			{ImportPath: "contend/targets/redis", Imports: []string{"contend/targets", "contend/targets/kit", "github.com/redis/go-redis/v9", "contend/targets/postgres"}},
+			{ImportPath: "contend/targets/sim", Imports: []string{"contend/targets/forge/emulator", "contend/targets/forge/wire", "contend/targets/forge"}},
+			{ImportPath: "contend/targets/forge", Imports: []string{"contend/targets/forge/emulator", "contend/targets/sim"}},
+			{ImportPath: "contend/targets/all", Imports: []string{"contend/targets/sim", "contend/targets/redis"}},
+			{ImportPath: "contend/targets/kit", Imports: []string{"contend/targets", "contend/targets/sim", "contend/targets/redis"}},
+			{ImportPath: "contend/runner", Imports: []string{"contend/targets/all"}},
+			{ImportPath: "contend/cmd", Imports: []string{"contend/targets/all", "contend/targets/forge/app", "contend/targets/sim"}},
+			{ImportPath: "contend/targets/postgres", XTestImports: []string{"contend/targets/all", "contend/targets/forge/emulator"}},
+			{ImportPath: "contend/targets/targettest/try", Imports: []string{"contend/targets/all"}},
+		}),
+			"contend/targets imports contend/targets/kit", "contend/targets imports github.com/redis/go-redis/v9",
+			"contend/targets/redis imports contend/targets/postgres", "contend/targets/sim imports contend/targets/forge",
+			"contend/targets/forge imports contend/targets/sim", "contend/targets/kit imports contend/targets/redis",
+			"contend/runner imports contend/targets/all", "contend/targets/postgres imports contend/targets/forge/emulator")
+	})
+	packages, _ := ours(t, token.NewFileSet())
+	none(t, "the contract imports no library, a store no other, and only cmd and tests import all", acrossStores(packages))
 }
 
 func TestNothingStartsUnseen(t *testing.T) {

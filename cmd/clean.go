@@ -18,6 +18,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // youngRun is the age under which a run may still be going on.
@@ -55,7 +56,7 @@ Exit status: 0 all is gone that was to be removed, 2 the command line is wrong, 
 			if err := clean.check(); err != nil {
 				return err
 			}
-			t, err := targets.Open(clean.target)
+			t, err := all.Open(clean.target)
 			if err != nil {
 				return err
 			}
@@ -206,7 +207,7 @@ func (c *cleaner) spare(run *cleanRun, watched map[string]*runner.Ghost) {
 
 // command is what removes the keys of a run whatever is to be said for them.
 func (c *cleaner) command(run string) string {
-	text := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(targets.Redact(c.target)), run)
+	text := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(all.Redact(c.target)), run)
 	if c.prefix != defaultPrefix {
 		text += " --key-prefix " + shellQuote(c.prefix)
 	}

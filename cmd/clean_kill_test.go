@@ -17,6 +17,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/targettest"
 )
 
@@ -179,7 +180,7 @@ func killAndClean(t *testing.T, s scenarios.Scenario, url string) {
 	for at := 1; ; at = at*step + 1 {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		inner, err := targets.Open(url)
+		inner, err := all.Open(url)
 		if err != nil {
 			t.Fatal(err)
 		}

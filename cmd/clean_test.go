@@ -21,6 +21,7 @@ import (
 	"contend/report/store"
 	"contend/runner"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
 	"contend/targets/targettest"
@@ -29,12 +30,12 @@ import (
 // send sends ops to a target, and wants them accepted.
 func send(t *testing.T, url string, ops ...targets.Op) {
 	t.Helper()
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	if err := target.Prepare(t.Context(), targets.Needs{Sessions: 1}); err != nil {
+	if _, err := target.Prepare(t.Context(), targets.Needs{Sessions: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := target.Open(t.Context(), -1)
@@ -67,7 +68,7 @@ func runFrom(age time.Duration) string {
 // listed gives the keys that are in a store.
 func listed(t *testing.T, url string) (keys []string) {
 	t.Helper()
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}

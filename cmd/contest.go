@@ -66,13 +66,10 @@ func (l *contestLaunch) ready(_ *store.Store, command string) error {
 	if l.target, err = openTarget(l.commonFlags.target, l.keyPrefix); err != nil {
 		return err
 	}
-	if lease, ok := l.scenario.(*scenarios.Lease); ok && lease.Expires() {
-		if unit := l.target.Describe().TTLUnit; unit > 0 && lease.Term%unit != 0 {
-			l.target.Close()
-			return fmt.Errorf("--term %s: this target takes times to live that are multiples of %s", lease.Term, unit)
-		}
+	if err = supported(l.target, l.scenario.Needs()); err == nil {
+		l.plan, err = l.contestFlags.plan(l.scenario, l.target.Describe())
 	}
-	if l.plan, err = l.contestFlags.plan(l.scenario, l.target.Describe()); err == nil {
+	if err == nil {
 		// Made once before anything is sent, for its errors.
 		_, err = report.NewCollector(l.header())
 	}
@@ -107,12 +104,14 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 		return report.Result{}, preparing(err)
 	}
 	defer run.Close()
+	header := l.header()
+	header.Target.Told(run.Server())
 	if with.within <= 0 {
-		return measure(ctx, c, run, l.plan, l.header(), with)
+		return measure(ctx, c, run, l.plan, header, with)
 	}
 	limited, cancel := context.WithTimeout(ctx, with.within)
 	defer cancel()
-	r, err := measure(limited, c, run, l.plan, l.header(), with)
+	r, err := measure(limited, c, run, l.plan, header, with)
 	if r.Interrupted && ctx.Err() == nil {
 		r.Interrupted, r.Cut = false, fmt.Sprintf("the time was up after %d rounds", r.Rounds)
 	}

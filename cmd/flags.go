@@ -23,6 +23,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // commonFlags are the flags that every scenario has.
@@ -208,7 +209,7 @@ func checkPrefix(prefix string) error {
 
 // openTarget opens a target whose keys can begin with the prefix.
 func openTarget(url, prefix string) (targets.Target, error) {
-	t, err := targets.Open(url)
+	t, err := all.Open(url)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +411,7 @@ func (f *contestFlags) releaseOn(d targets.Description, race runner.Contest) (ta
 	switch {
 	case asked == targets.LastByte && !able:
 		var can []string
-		for _, driver := range targets.Drivers() {
+		for _, driver := range all.Drivers() {
 			if slices.Contains(driver.Releases, targets.LastByte) {
 				can = append(can, driver.Schemes...)
 			}
@@ -481,7 +482,7 @@ func commandLine(name string, fs *pflag.FlagSet) string {
 		}
 		for _, v := range values {
 			if flag.Name == "target" {
-				v = targets.Redact(v)
+				v = all.Redact(v)
 			}
 			if flag.Value.Type() == "bool" {
 				if v == "true" {

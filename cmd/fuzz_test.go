@@ -13,7 +13,7 @@ import (
 
 	"contend/report"
 	"contend/scenarios"
-	"contend/targets"
+	"contend/targets/all"
 )
 
 // Whatever a record holds, judging and showing it is either a result or an error
@@ -141,7 +141,7 @@ func FuzzSuite(f *testing.F) {
 			t.Error("a suite without a run")
 		}
 		for _, p := range runs {
-			if targets.Redact(p.launch.common().target) == "" {
+			if all.Redact(p.launch.common().target) == "" {
 				t.Errorf("%s has no target", p.name)
 			}
 		}

@@ -129,7 +129,7 @@ func realPostgresHasGhostsForReadersOnly(t *testing.T) {
 	url := targettest.Postgres(t)
 	file := filepath.Join(t.TempDir(), "ghosts.db")
 	code, stdout, stderr := contend(t, "ttl-ghost", "-t", url, "--store", file)
-	if code != 4 || stdout != "" || !strings.Contains(stderr, "PostgreSQL has no time to live of its own: choose ?ttl=expires-column") {
+	if code != 4 || stdout != "" || !strings.Contains(stderr, "this target has no time to live of its own: choose ?ttl=expires-column") {
 		t.Errorf("exit %d: %.500s%s", code, stdout, stderr)
 	}
 	if ghosts, _ := kept(t, file); len(ghosts) > 0 {

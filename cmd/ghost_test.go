@@ -32,6 +32,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
 )
@@ -857,7 +858,7 @@ func TestGhostsStayWhereTheirEndIsNotWritten(t *testing.T) {
 	whole := 0
 	for n := range 80 {
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?sweep=never&latency=1ms..9ms&seed=1")
+			target, err := all.Open("sim:?sweep=never&latency=1ms..9ms&seed=1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // words reads a command line as a shell does, with ' as the only quote, up to
@@ -50,7 +51,7 @@ func wrongExamples(cmd *cobra.Command) (wrong []string) {
 		}
 		if f := found.Flags().Lookup("target"); err == nil && f != nil && f.Value.String() != "" {
 			var t targets.Target
-			if t, err = targets.Open(f.Value.String()); err == nil {
+			if t, err = all.Open(f.Value.String()); err == nil {
 				t.Close()
 			}
 		}

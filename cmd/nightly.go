@@ -17,6 +17,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 func newNightly(c console) *cobra.Command {
@@ -139,7 +140,7 @@ func (n *night) watches(ctx context.Context, runs []planned, results []*report.S
 	sharing := make(map[string]int)
 	for _, p := range runs {
 		if l, isWatch := p.launch.(*watchLaunch); isWatch {
-			sharing[targets.Redact(l.commonFlags.target)]++
+			sharing[all.Redact(l.commonFlags.target)]++
 		}
 	}
 	for i, p := range runs {
@@ -149,7 +150,7 @@ func (n *night) watches(ctx context.Context, runs []planned, results []*report.S
 		}
 		with := n.equipment()
 		// The first watch of a target asks about its earlier keys too.
-		url := targets.Redact(l.commonFlags.target)
+		url := all.Redact(l.commonFlags.target)
 		with.earlier, with.share = earlier[url], sharing[url]
 		delete(earlier, url)
 		group.Go(func() {
@@ -170,7 +171,7 @@ func (n *night) watches(ctx context.Context, runs []planned, results []*report.S
 // targetOf gives the URL, with its secrets, that a masked one stands for.
 func targetOf(runs []planned, masked string) string {
 	for _, p := range runs {
-		if url := p.launch.common().target; targets.Redact(url) == masked {
+		if url := p.launch.common().target; all.Redact(url) == masked {
 			return url
 		}
 	}
@@ -229,7 +230,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 		n.note("Keys of %d earlier nights on %s were not asked about: the secrets of the target are not in the store; a run of the suite on that target brings them", len(earlier), masked)
 		return
 	}
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		n.note("Keys of %d earlier nights on %s were not asked about: %v", len(earlier), masked, err)
 		return

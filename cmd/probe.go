@@ -94,6 +94,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	}
 	defer probe.Close()
 	header := l.header()
+	header.Target.Told(probe.Server())
 	collector, err := report.NewProbeCollector(header)
 	if err != nil {
 		return report.Result{}, err

@@ -14,7 +14,7 @@ import (
 
 	"contend/report"
 	"contend/scenarios"
-	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/targettest"
 )
 
@@ -27,7 +27,7 @@ func strategies(t *testing.T, kind, url string) []string {
 		separator = "&"
 	}
 	var urls []string
-	for _, d := range targets.Drivers() {
+	for _, d := range all.Drivers() {
 		if d.Name != kind {
 			continue
 		}

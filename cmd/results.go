@@ -18,7 +18,7 @@ import (
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
-	"contend/targets"
+	"contend/targets/all"
 )
 
 // ExportSchema is the format of an export in JSON lines.
@@ -105,11 +105,11 @@ func maskedURL(text string) string {
 	if !isTarget(text) {
 		return text
 	}
-	if t, err := targets.Open(text); err == nil {
+	if t, err := all.Open(text); err == nil {
 		defer t.Close()
 		return t.Describe().URL
 	}
-	return targets.Redact(text)
+	return all.Redact(text)
 }
 
 // count words a number of things.

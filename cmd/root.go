@@ -18,6 +18,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/near"
 )
 
@@ -211,7 +212,7 @@ func unknown(cmd *cobra.Command, word string) error {
 		}
 	}
 	if isTarget(word) {
-		return fmt.Errorf("%q is a target: name a command first, and the target with -t; there are %s", targets.Redact(word), strings.Join(names, ", "))
+		return fmt.Errorf("%q is a target: name a command first, and the target with -t; there are %s", all.Redact(word), strings.Join(names, ", "))
 	}
 	meant := ""
 	if name := near.Name(word, names); name != "" {
@@ -236,7 +237,7 @@ func prefixOf(cmd *cobra.Command) string {
 // isTarget tells whether a word looks like the URL of a target.
 func isTarget(word string) bool {
 	scheme, _, ok := strings.Cut(word, ":")
-	return ok && (strings.Contains(word, "://") || slices.ContainsFunc(targets.Drivers(), func(d targets.Driver) bool { return slices.Contains(d.Schemes, scheme) }))
+	return ok && (strings.Contains(word, "://") || slices.ContainsFunc(all.Drivers(), func(d targets.Driver) bool { return slices.Contains(d.Schemes, scheme) }))
 }
 
 // noArguments refuses words beside the flags, with a word on targets.
@@ -245,7 +246,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case isTarget(args[0]) && cmd.Flags().Lookup("target") != nil:
-		return fmt.Errorf("%s%q: a target is given with -t: %s -t URL", prefixOf(cmd), targets.Redact(args[0]), cmd.CommandPath())
+		return fmt.Errorf("%s%q: a target is given with -t: %s -t URL", prefixOf(cmd), all.Redact(args[0]), cmd.CommandPath())
 	case !plainArgument.MatchString(args[0]):
 		// It may be a part of a target, with its password.
 		return fmt.Errorf("%sone argument too many: takes flags only; put quotes round a value with blanks; `%s --help` lists them", prefixOf(cmd), cmd.CommandPath())

@@ -16,6 +16,7 @@ import (
 	"contend/report/store"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // launch is a scenario on its way from flags to a result.
@@ -88,7 +89,7 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 
 // checkTarget gives what is wrong with the target, of which nothing is asked.
 func checkTarget(l launch) error {
-	t, err := targets.Open(l.common().target)
+	t, err := all.Open(l.common().target)
 	if err == nil {
 		t.Close()
 	}
@@ -206,6 +207,14 @@ func preparing(err error) error {
 		return err
 	}
 	return &cannotRun{err}
+}
+
+// supported refuses a target that lacks what a run needs, before anything is sent.
+func supported(t targets.Target, needs targets.Needs) error {
+	if err := t.Describe().Check(needs); err != nil {
+		return &cannotRun{err}
+	}
+	return nil
 }
 
 // leftText is what is told of keys that were left behind; "": none were.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"contend/targets"
+	"contend/targets/all"
 )
 
 func newTargets(c console) *cobra.Command {
@@ -21,7 +22,7 @@ func newTargets(c console) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			drivers := targets.Drivers()
+			drivers := all.Drivers()
 			if len(args) == 1 {
 				i := slices.IndexFunc(drivers, func(d targets.Driver) bool { return d.Name == args[0] || slices.Contains(d.Schemes, args[0]) })
 				if i < 0 {

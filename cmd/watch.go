@@ -19,6 +19,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // watchTarget is the default of a watch: the emulator with a sweep that ends in
@@ -94,7 +95,7 @@ func errVolatile(url string) error {
 }
 
 func isVolatile(url string) bool {
-	t, err := targets.Open(url)
+	t, err := all.Open(url)
 	if err != nil {
 		return false
 	}
@@ -116,8 +117,8 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 	}
 	// Made once before anything is sent, for its errors.
 	_, err = report.NewWatchCollector(l.header())
-	if unit := l.target.Describe().TTLUnit; err == nil && unit > 0 && l.scenario.TTL%unit != 0 {
-		err = fmt.Errorf("--ttl %s: this target takes multiples of %s", l.scenario.TTL, unit)
+	if err == nil {
+		err = supported(l.target, l.scenario.Needs())
 	}
 	if err == nil {
 		err = l.checkBudget()
@@ -154,7 +155,7 @@ func (l *watchLaunch) resumeLast(kept *store.Store) error {
 	}
 	wanted := ""
 	if l.targetSet {
-		wanted = targets.Redact(l.url)
+		wanted = all.Redact(l.url)
 	}
 	open, err := kept.OpenGhosts(wanted)
 	if err != nil {
@@ -231,7 +232,7 @@ const watchSessions = 16
 func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
 	d := l.target.Describe()
 	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: l.limits(d), Budget: l.scenario.Budget,
-		Sessions: watchSessions, Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
+		Sessions: watchSessions, Needs: l.scenario.Needs(), Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
 }
 
 func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
@@ -268,6 +269,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	var fresh, taken []*runner.Ghost
 	if own == nil {
 		header := l.header()
+		header.Target.Told(w.Server())
 		fresh = l.scenario.Ghosts(l.id, l.keyPrefix, header.Target.URL, w.Start(), l.seed, !l.skipControls)
 		if own, err = newWatchRun(header, fresh); err != nil {
 			return report.Result{}, err

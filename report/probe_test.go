@@ -11,14 +11,14 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
-	"contend/targets"
+	"contend/targets/all"
 )
 
 // probeOf probes a simulated target in virtual time.
 func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeader, *runner.End)) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		target, err := targets.Open(url)
+		target, err := all.Open(url)
 		if err != nil {
 			t.Fatal(err)
 		}

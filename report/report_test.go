@@ -19,13 +19,14 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // resultOf runs a scenario on a simulated target in virtual time.
 func resultOf(t *testing.T, scenario, url string, change func(*RunHeader, *runner.Plan)) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		target, err := targets.Open(url)
+		target, err := all.Open(url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,11 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"contend/runner"
@@ -131,14 +134,26 @@ type Target struct {
 	Uncertainty time.Duration `json:"clock_uncertainty_ns,omitempty"` // of the clocks there
 }
 
-// TargetOf tells a description.
+// TargetOf is a target as its URL alone describes it.
 func TargetOf(d targets.Description) Target {
 	notes := d.Notes
 	if notes == nil {
 		notes = []string{}
 	}
-	return Target{Kind: d.Kind, URL: d.URL, Strategy: d.Strategies, Simulated: d.Simulated, Server: d.Server,
-		Notes: notes, SentBy: d.SentBy, OneCopy: d.OneCopy, Relayed: d.Lead > 0, Uncertainty: d.Uncertainty}
+	// Those of conditional deletes and renewals are no part of any race.
+	strategies := maps.Clone(d.Strategies)
+	delete(strategies, "delete")
+	delete(strategies, "renew")
+	return Target{Kind: d.Kind, URL: d.URL, Strategy: strategies, Simulated: d.Simulated, Server: d.Server,
+		Notes: notes, SentBy: d.SentBy, OneCopy: d.OneCopy, Relayed: d.Relays}
+}
+
+// Told adds what the server told of itself before the run.
+func (t *Target) Told(s targets.Server) {
+	t.Server = cmp.Or(s.Name, t.Server, "version not told")
+	t.Simulated = t.Simulated || s.Simulated
+	t.Notes = slices.Concat(t.Notes, s.Notes)
+	t.Uncertainty = s.Uncertainty
 }
 
 // Result is everything that a run tells: format json.

@@ -24,7 +24,9 @@ type instant struct {
 func (*instant) Describe() targets.Description {
 	return targets.Description{Kind: "instant", Volatile: true, SentBy: "call"}
 }
-func (*instant) Prepare(context.Context, targets.Needs) error            { return nil }
+func (*instant) Prepare(context.Context, targets.Needs) (targets.Server, error) {
+	return targets.Server{}, nil
+}
 func (*instant) List(context.Context, string) ([]targets.Op, int, error) { return nil, 0, nil }
 func (*instant) Close() error                                            { return nil }
 func (i *instant) Open(context.Context, int) (targets.Session, error)    { return i, nil }

@@ -17,10 +17,10 @@ type connection struct {
 	start    time.Time
 	requests context.Context // of requests: not cut off by an interrupt
 	budget   budget
-	warmUp   int           // as targets.Description has it
-	lead     time.Duration // the same
-	reopened atomic.Int64  // requests that opening sessions again has sent
-	told     Waiter        // nil: nobody
+	warmUp   int            // as targets.Description has it
+	server   targets.Server // as it told of itself
+	reopened atomic.Int64   // requests that opening sessions again has sent
+	told     Waiter         // nil: nobody
 }
 
 // Waiter is an observer that is told what a run waits for, and how long, before it
@@ -88,22 +88,28 @@ func (l *connection) patience() time.Duration { return max(l.timeout, 10*time.Se
 
 // prepare makes what the run needs at the target.
 func (l *connection) prepare(ctx context.Context, needs targets.Needs) error {
-	l.warmUp = l.target.Describe().WarmUp
+	d := l.target.Describe()
+	if err := d.Check(needs); err != nil {
+		return err
+	}
+	l.warmUp = d.WarmUp
 	needs.Timeout = l.timeout
 	if err := l.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.patience())
+	// Some open the sessions of the run, as many side by side.
+	ctx, cancel := context.WithTimeout(ctx, l.patience()*time.Duration(1+needs.Sessions/openAtOnce))
 	defer cancel()
-	return l.target.Prepare(ctx, needs)
+	var err error
+	l.server, err = l.target.Prepare(ctx, needs)
+	return err
 }
 
-// opened asks for what a target tells only once its sessions are open.
-func (l *connection) opened() targets.Description {
-	d := l.target.Describe()
-	l.lead = d.Lead
-	return d
-}
+// Described is the target with what its server told of itself.
+func (l *connection) Described() targets.Description { return l.target.Describe().With(l.server) }
+
+// Server is what the server told of itself.
+func (l *connection) Server() targets.Server { return l.server }
 
 // warmUp is what connecting so many sessions sends, where each sends so much.
 func warmUp(each, sessions int) int {
@@ -123,7 +129,7 @@ func (l *connection) session(ctx context.Context, contender int) (targets.Sessio
 func (l *connection) exchange(session targets.Session, e *Exchange) {
 	timeout := l.timeout
 	if !e.Op.NotBefore.IsZero() {
-		timeout += l.lead
+		timeout += l.server.Lead
 	}
 	ctx, cancel := context.WithTimeout(l.requests, timeout)
 	e.Call = time.Since(l.start)

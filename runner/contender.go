@@ -124,7 +124,7 @@ func (c *Contender) Do(op targets.Op) *targets.Reply {
 	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
 	e := &c.ops[len(c.ops)-1]
 	stager, stages := c.session.(targets.Stager)
-	if stages && c.standing && op.Kind == targets.Write && c.run.lead == 0 {
+	if stages && c.standing && op.Kind == targets.Write && c.run.server.Lead == 0 {
 		c.run.stage(stager, e, c.run.plan.Release, c.meet)
 		c.pass()
 		return &e.Reply

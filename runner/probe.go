@@ -77,14 +77,21 @@ type Prober struct {
 // Close ends it.
 func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Prober, error) {
 	p := &Prober{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan}
-	if err := p.prepare(ctx, targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 1}); err != nil {
+	// What the target has no condition for is asked too, and is then its answer.
+	needs := targets.Needs{Sessions: 1}
+	for _, guard := range []targets.Guard{targets.IfAbsent, targets.IfVersion} {
+		if slices.Contains(target.Describe().Guards, guard) {
+			needs.Guards = append(needs.Guards, guard)
+		}
+	}
+	if err := p.prepare(ctx, needs); err != nil {
 		return nil, err
 	}
 	var err error
 	if p.session, err = p.connection.session(ctx, ByRunner); err != nil {
 		return nil, err
 	}
-	d := p.opened()
+	d := target.Describe()
 	p.summary.Requests = int64(warmUp(d.WarmUp, 1))
 	p.summary.Units = p.summary.Requests * int64(d.Units(0))
 	return p, nil

@@ -19,6 +19,7 @@ import (
 	"contend/report"
 	"contend/runner"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/targettest"
 )
 
@@ -153,7 +154,7 @@ func micros(all []time.Duration) float64 {
 }
 
 func openURL(b *testing.B, url string) targets.Target {
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +15,9 @@ import (
 
 // Contest is what the contenders of one round do.
 type Contest interface {
+	// Needs are the conditions that its writes carry, the times to live that its keys are
+	// given and the precision of the times that it compares.
+	Needs() targets.Needs
 	// Collection is where the round's key is kept.
 	Collection() targets.Collection
 	// Seeds are the ops that bring a fresh key to the state the round starts
@@ -51,18 +53,6 @@ type Timed interface {
 // Immediate contests have every contender begin with a write, which can be made ready
 // before it is released.
 type Immediate interface{ WritesFirst() }
-
-// Stamping contests write on condition of the time that a record bears.
-type Stamping interface {
-	// Stamps gives the precision of the times; 0: they do not.
-	Stamps() time.Duration
-}
-
-// Expiring contests give keys a time to live.
-type Expiring interface {
-	// Expires tells whether they do.
-	Expires() bool
-}
 
 // places are all keys of a round of the contest, its own first.
 func keysOf(contest Contest, key string) []Key {
@@ -144,24 +134,23 @@ type Runner struct {
 	observer Observer
 	steering Steering
 
-	uncertainty time.Duration // as targets.Description has it
-	random      *rand.Rand
-	heap        *quietHeap
-	body        json.RawMessage
-	own         [ownSessions]targets.Session
-	contenders  []Contender
-	order       []int
-	shift       int           // of the sessions that each takes
-	ready       chan struct{} // a contender stands at the gate
-	done        chan struct{} // a contender has left the round
-	last        time.Duration // the latest return that the runner has seen
-	unserved    int
-	refusal     string      // the first of the rounds that were not served
-	wrote       bool        // a write may have been applied
-	twins       int         // begun
-	races       int         // begun
-	nonceWrite  *targets.Op // nil: none was accepted
-	summary     Summary
+	random     *rand.Rand
+	heap       *quietHeap
+	body       json.RawMessage
+	own        [ownSessions]targets.Session
+	contenders []Contender
+	order      []int
+	shift      int           // of the sessions that each takes
+	ready      chan struct{} // a contender stands at the gate
+	done       chan struct{} // a contender has left the round
+	last       time.Duration // the latest return that the runner has seen
+	unserved   int
+	refusal    string      // the first of the rounds that were not served
+	wrote      bool        // a write may have been applied
+	twins      int         // begun
+	races      int         // begun
+	nonceWrite *targets.Op // nil: none was accepted
+	summary    Summary
 }
 
 // Open connects to the target, makes what the plan needs there, and opens a
@@ -170,27 +159,15 @@ func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error
 	r := &Runner{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan,
 		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1))}
 	r.body = body(r.random, plan.ValueSize)
-	needs := targets.Needs{Sessions: plan.Contenders + ownSessions}
-	for _, at := range keysOf(plan.Race, "") {
-		if guard := targets.Guard(at.Collection); !slices.Contains(needs.Guards, guard) {
-			needs.Guards = append(needs.Guards, guard)
-		}
-	}
-	if expiring, ok := plan.Race.(Expiring); ok {
-		needs.TTL = expiring.Expires()
-	}
-	if stamping, ok := plan.Race.(Stamping); ok {
-		needs.Precision = stamping.Stamps()
-	}
+	needs := plan.Race.Needs()
+	needs.Sessions = plan.Contenders + ownSessions
 	if err := r.prepare(ctx, needs); err != nil {
 		return nil, err
 	}
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	d := r.opened()
-	r.uncertainty = d.Uncertainty
-	r.summary.Requests = int64(warmUp(d.WarmUp, needs.Sessions))
+	r.summary.Requests = int64(warmUp(r.warmUp, needs.Sessions))
 	return r, nil
 }
 
@@ -417,8 +394,8 @@ func (r *Runner) enough() bool {
 // run: it was not if ctx ended before the release.
 func (r *Runner) round(ctx context.Context, contest Contest, round *Round) bool {
 	round.Collection = contest.Collection()
-	if r.lead > 0 {
-		round.Relayed = &Relayed{Uncertainty: r.uncertainty}
+	if r.server.Lead > 0 {
+		round.Relayed = &Relayed{Uncertainty: r.server.Uncertainty}
 	}
 	// Once it has begun nothing is to wait for the limits any more.
 	if r.await(ctx, requestsOf(contest, round.Key, len(r.contenders))) != nil {
@@ -473,7 +450,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // drawn anew each round. It gives how many requests they sent.
 func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (sent int) {
 	n := len(r.contenders)
-	start := start{over: ctx, contest: contest, round: round, gates: &barriers{active: n, lead: r.lead}, gate: make(chan struct{}), instant: new(time.Time)}
+	start := start{over: ctx, contest: contest, round: round, gates: &barriers{active: n, lead: r.server.Lead}, gate: make(chan struct{}), instant: new(time.Time)}
 	r.random.Shuffle(n, func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
 	for _, i := range r.order {
 		r.contenders[i].starts <- start
@@ -481,7 +458,7 @@ func (r *Runner) release(ctx context.Context, contest Contest, round *Round) (se
 	for range n {
 		<-r.ready
 	}
-	*start.instant = instantAhead(r.lead)
+	*start.instant = instantAhead(r.server.Lead)
 	close(start.gate)
 	for range n {
 		<-r.done

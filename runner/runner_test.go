@@ -20,6 +20,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // scripted is a target whose answers a test gives.
@@ -35,10 +36,12 @@ type scripted struct {
 }
 
 func (s *scripted) Describe() targets.Description {
-	return targets.Description{SentBy: "call", Lead: s.lead}
+	return targets.Description{SentBy: "call", Relays: s.lead > 0, Guards: targets.AllGuards, TTL: targets.TTL{Unit: 1}}
 }
-func (*scripted) Prepare(context.Context, targets.Needs) error { return nil }
-func (*scripted) Close() error                                 { return nil }
+func (s *scripted) Prepare(context.Context, targets.Needs) (targets.Server, error) {
+	return targets.Server{Lead: s.lead}, nil
+}
+func (*scripted) Close() error { return nil }
 func (s *scripted) List(_ context.Context, prefix string) ([]targets.Op, int, error) {
 	if s.list == nil {
 		return nil, 0, nil
@@ -373,7 +376,7 @@ func TestCostIsWhatIsSent(t *testing.T) {
 	// The others try again, or end a part early.
 	for _, s := range []scenarios.Contest{scenarios.FailIfExists{}, scenarios.VersionCAS{}, scenarios.CheckThenSet{}, scenarios.NewLostUpdate()} {
 		for _, skip := range []bool{false, true} {
-			target, err := targets.Open("sim:?latency=0")
+			target, err := all.Open("sim:?latency=0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -546,7 +549,7 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	var b bytes.Buffer
 	recorder := runner.NewRecorder(&b, map[string]any{"scenario": "x", "params": map[string]int{"contenders": 3}})
 	h := &history{}
-	target, err := targets.Open("sim:?latency=0")
+	target, err := all.Open("sim:?latency=0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -644,7 +647,7 @@ func TestRecordThatIsNone(t *testing.T) {
 func TestRecorderKeepsItsFirstError(t *testing.T) {
 	full := errors.New("no space left")
 	recorder := runner.NewRecorder(writerFunc(func([]byte) (int, error) { return 0, full }), struct{}{})
-	target, err := targets.Open("sim:?latency=0")
+	target, err := all.Open("sim:?latency=0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type WatchPlan struct {
 	Budget    int64         // requests at most, the removal of keys included; 0: no end
 	Within    time.Duration // the watch is cut then; 0: it ends by itself
 	Sessions  int           // side by side
+	Needs     targets.Needs // of its writes
 	Seed      uint64
 	ValueSize int // bytes of body in each write
 	// SkipControls leaves out the sequential checks.
@@ -109,7 +110,8 @@ func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Wat
 		sessions: make([]targets.Session, max(plan.Sessions, ownSessions))}
 	w.wall = w.start.Round(0)
 	w.body = body(rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), plan.ValueSize)
-	needs := targets.Needs{Guards: []targets.Guard{targets.IfAbsent}, Sessions: len(w.sessions), TTL: true}
+	needs := plan.Needs
+	needs.Sessions = len(w.sessions)
 	if err := w.prepare(ctx, needs); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,6 @@ func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Wat
 		w.Close()
 		return nil, fmt.Errorf("opening %d sessions: %w", len(w.sessions), err)
 	}
-	w.opened()
 	w.summary.Requests = int64(warmUp(w.warmUp, len(w.sessions)))
 	return w, nil
 }

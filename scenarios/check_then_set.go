@@ -24,7 +24,10 @@ Inconclusive means that no double claim was seen: the contenders did not all rea
 	}
 }
 
-// Collection keeps the keys where create-if-absent would.
+// Needs is its guard.
+func (CheckThenSet) Needs() targets.Needs { return guards() }
+
+// Collection keeps the keys where creates work.
 func (CheckThenSet) Collection() targets.Collection { return targets.Plain }
 
 // Seeds are none: the key is absent.

@@ -15,12 +15,13 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // raceOn is race on sessions that behave otherwise.
 func raceOn(t *testing.T, s scenarios.Contest, url string, wrap func(targets.Session) targets.Session, change func(*runner.Plan)) judged {
 	t.Helper()
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,6 +63,9 @@ func (s *Counter) Check() error {
 	return errors.Join(wrong...)
 }
 
+// Needs is its guard.
+func (s *Counter) Needs() targets.Needs { return guardsUnless(s.blind, targets.IfVersion) }
+
 // Collection keeps the keys where a write on a version works.
 func (*Counter) Collection() targets.Collection { return targets.Versioned }
 

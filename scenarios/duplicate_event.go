@@ -127,7 +127,15 @@ func (s *DuplicateEvent) Check() error {
 	return errors.Join(wrong...)
 }
 
-// Collection keeps the page where a write on a version works.
+// Needs are the guards of the page and, where it is claimed so, of the marker.
+func (s *DuplicateEvent) Needs() targets.Needs {
+	if s.Claim == claimAtomic {
+		return guards(targets.IfVersion, targets.IfAbsent)
+	}
+	return guards(targets.IfVersion)
+}
+
+// Collection keeps the pages where a write on a version works.
 func (*DuplicateEvent) Collection() targets.Collection { return targets.Versioned }
 
 const (

@@ -464,7 +464,7 @@ func (s *LostUpdate) contested(f *Finding, r *Ruling, t Terms) reason {
 	switch k := f.own.(*edited); {
 	case r.Winners == 0:
 		return reason{"had no accepted edit", ""}
-	case s.Stamps() == time.Second && !k.still:
+	case s.stamps() == time.Second && !k.still:
 		return reason{"had edits so late that the second of their document was over", "lower --stagger and --contenders, or choose a finer --precision"}
 	default:
 		return t.enoughRivals(&f.Evidence)

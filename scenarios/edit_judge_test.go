@@ -255,7 +255,7 @@ func TestRoundsBeginWithATick(t *testing.T) {
 		}
 	}
 	for _, guard := range []string{byVersion, byNothing} {
-		if s := lostUpdateBy(guard); !s.Begin(now).Equal(now) || !s.stamp(now).Equal(now) || s.Stamps() != 0 {
+		if s := lostUpdateBy(guard); !s.Begin(now).Equal(now) || !s.stamp(now).Equal(now) || s.Needs().Precision != 0 {
 			t.Errorf("guard %s: begins at %s, bears %s", guard, s.Begin(now), s.stamp(now))
 		}
 	}

@@ -23,7 +23,10 @@ Inconclusive means that it was not put to the test: in too few rounds did the ac
 	}
 }
 
-// Collection keeps the keys where create-if-absent works.
+// Needs is its guard.
+func (FailIfExists) Needs() targets.Needs { return guards(targets.IfAbsent) }
+
+// Collection keeps the keys where creates work.
 func (FailIfExists) Collection() targets.Collection { return targets.Plain }
 
 // Seeds are none: the key is absent.

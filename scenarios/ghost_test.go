@@ -14,6 +14,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // watched is a watch and what became of it.
@@ -60,7 +61,7 @@ func (w wrapped) Open(ctx context.Context, n int) (targets.Session, error) {
 
 func (c ghostCase) run(t *testing.T) watched {
 	t.Helper()
-	target, err := targets.Open(c.url)
+	target, err := all.Open(c.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,7 +512,7 @@ func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
 	for i := range 40 {
 		death := time.Duration(i) * 333 * time.Millisecond
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?sweep=" + sweep.String())
+			target, err := all.Open("sim:?sweep=" + sweep.String())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -570,7 +571,7 @@ func TestResumeAfterADeathAtAnyMoment(t *testing.T) {
 func TestOnceAsksOnce(t *testing.T) {
 	for _, at := range []time.Duration{1500 * time.Millisecond, 3 * time.Second, 20 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+			target, err := all.Open("sim:?sweep=1h&latency=5ms")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -600,7 +601,7 @@ func TestOnceAsksOnce(t *testing.T) {
 func TestWatchRemovesItsKeys(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+			target, err := all.Open("sim:?sweep=1h&latency=5ms")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -747,7 +748,7 @@ func TestGrantOfLess(t *testing.T) {
 func TestWallClockSetBetweenProcesses(t *testing.T) {
 	for _, set := range []time.Duration{2 * time.Minute, -500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?sweep=0s&latency=5ms")
+			target, err := all.Open("sim:?sweep=0s&latency=5ms")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -769,7 +770,7 @@ func TestWallClockSetBetweenProcesses(t *testing.T) {
 // A ghost is seen by a process that takes it up, by its own clock alone.
 func TestGhostAfterResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+		target, err := all.Open("sim:?sweep=1h&latency=5ms")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -872,7 +873,7 @@ func TestForeignRecordIsNoGhost(t *testing.T) {
 // asked for the last time once.
 func TestEndOfAKeyInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target, err := targets.Open("sim:?sweep=1h&latency=5ms")
+		target, err := all.Open("sim:?sweep=1h&latency=5ms")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,8 +100,15 @@ func (s *Lease) Collection() targets.Collection {
 	return targets.Versioned
 }
 
-// Expires tells whether the store ends a lease.
-func (s *Lease) Expires() bool { return s.Expiry == byTTL }
+// Needs is the guard that a lease is taken by, and its term where the store ends it.
+func (s *Lease) Needs() targets.Needs {
+	if s.Expiry != byTTL {
+		return guardsUnless(s.blind, targets.IfVersion)
+	}
+	needs := guardsUnless(s.blind, targets.IfAbsent)
+	needs.Shortest, needs.Longest = s.Term, s.Term
+	return needs
+}
 
 // workSuffix names the record that the holders write to, under their fencing
 // token: the version of the lease.

@@ -109,8 +109,22 @@ func oneOf(flag, value string, values ...string) error {
 	return fmt.Errorf("--%s %q: there are %s", flag, value, strings.Join(values, ", "))
 }
 
-// Stamps is the precision of the times that the guard compares.
-func (s *LostUpdate) Stamps() time.Duration {
+// Needs is the guard, and the precision of the times that it compares.
+func (s *LostUpdate) Needs() targets.Needs {
+	switch s.Guard {
+	case byVersion:
+		return guards(targets.IfVersion)
+	case byTimestamp:
+		needs := guards(targets.IfUnmodified)
+		needs.Precision = s.stamps()
+		return needs
+	default:
+		return guards()
+	}
+}
+
+// stamps is the precision of the times that the guard compares; 0: it compares none.
+func (s *LostUpdate) stamps() time.Duration {
 	if s.Guard != byTimestamp {
 		return 0
 	}
@@ -120,14 +134,14 @@ func (s *LostUpdate) Stamps() time.Duration {
 // Begin lets a round whose guard is a time begin with a tick of it, so that all
 // edits fall into that one where the tick is long enough.
 func (s *LostUpdate) Begin(now time.Time) time.Time {
-	if tick := s.Stamps(); tick > 0 {
+	if tick := s.stamps(); tick > 0 {
 		return now.Truncate(tick).Add(tick)
 	}
 	return now
 }
 
 // stamp is the time that a record written now bears.
-func (s *LostUpdate) stamp(now time.Time) time.Time { return now.UTC().Truncate(max(1, s.Stamps())) }
+func (s *LostUpdate) stamp(now time.Time) time.Time { return now.UTC().Truncate(max(1, s.stamps())) }
 
 // Collection keeps the keys where a write on a version works.
 func (*LostUpdate) Collection() targets.Collection { return targets.Versioned }

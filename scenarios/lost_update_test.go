@@ -12,6 +12,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 func lostUpdate(change func(*scenarios.LostUpdate)) *scenarios.LostUpdate {
@@ -215,7 +216,7 @@ func TestLostUpdateAborted(t *testing.T) {
 func TestLostUpdateInterrupted(t *testing.T) {
 	for _, mode := range onConflict[1:] {
 		synctest.Test(t, func(t *testing.T) {
-			target, err := targets.Open("sim:?latency=40ms")
+			target, err := all.Open("sim:?latency=40ms")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // judged is a run and what became of it.
@@ -32,7 +33,7 @@ func (o *observer) Proceed() bool               { return o.proceed }
 // race runs a scenario on a target of its own inside the caller's bubble.
 func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Plan)) judged {
 	t.Helper()
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestSingleContender(t *testing.T) {
 // An interrupted run judges what it has.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target, err := targets.Open("sim:?latency=40ms")
+		target, err := all.Open("sim:?latency=40ms")
 		if err != nil {
 			t.Fatal(err)
 		}

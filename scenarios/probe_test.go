@@ -13,12 +13,13 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // probeIn asks a target, in the caller's bubble, where it has one.
 func probeIn(t *testing.T, url string, p *scenarios.Probe) (*scenarios.ProbeReport, runner.ProbeSummary) {
 	t.Helper()
-	target, err := targets.Open(url)
+	target, err := all.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}

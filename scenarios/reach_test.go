@@ -17,6 +17,7 @@ import (
 
 	"contend/runner"
 	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/targettest"
 )
 
@@ -108,7 +109,7 @@ func (p *planted) open(t *testing.T) {
 
 func targetAt(t *testing.T, address string) targets.Target {
 	t.Helper()
-	target, err := targets.Open(address)
+	target, err := all.Open(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,3 +226,14 @@ func fateOf(last *runner.Exchange) Fate {
 	}
 	return f
 }
+
+// guards are the needs of writes under these conditions.
+func guards(all ...targets.Guard) targets.Needs { return targets.Needs{Guards: all} }
+
+// guardsUnless are none where the writes are blind.
+func guardsUnless(blind bool, all ...targets.Guard) targets.Needs {
+	if blind {
+		return guards()
+	}
+	return guards(all...)
+}

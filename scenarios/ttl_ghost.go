@@ -49,6 +49,13 @@ too short, requests stayed unanswered, or our clock was set.`,
 	}
 }
 
+// Needs is what its creates ask of the target.
+func (s *TTLGhost) Needs() targets.Needs {
+	needs := guards(targets.IfAbsent)
+	needs.Shortest, needs.Longest = s.TTL, s.TTL
+	return needs
+}
+
 // Flags are the scenario's own.
 func (s *TTLGhost) Flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.Keys, "keys", s.Keys, "keys in each arm: write, read, once")

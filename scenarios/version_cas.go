@@ -25,6 +25,9 @@ Inconclusive means that the guard was not put to the test: in too few rounds did
 	}
 }
 
+// Needs is its guard.
+func (VersionCAS) Needs() targets.Needs { return guards(targets.IfVersion) }
+
 // Collection keeps the keys where a write on a version works.
 func (VersionCAS) Collection() targets.Collection { return targets.Versioned }
 
@@ -60,6 +63,9 @@ func (blindUpdate) Info() Info {
 	info.Unguarded, info.Guard = true, targets.Unguarded
 	return info
 }
+func (blindUpdate) Needs() targets.Needs { return guards() }
+
+// Collection is that of VersionCAS.
 func (blindUpdate) Collection() targets.Collection { return targets.Versioned }
 func (blindUpdate) Seeds(key string) []targets.Op  { return seedAtZero(key) }
 func (blindUpdate) Requests() int                  { return 2 }

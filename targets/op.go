@@ -1,5 +1,4 @@
-// Package targets is the contract between contend and a store, and the stores
-// it comes with.
+// Package targets is the contract between contend and a store.
 //
 // A Target is a store; a Session on it is one contender's own connection and
 // answers one Op at a time with a Reply. Nothing in this package retries.
@@ -7,6 +6,7 @@ package targets
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +18,14 @@ type Kind string
 const (
 	Read   Kind = "read"   // with the store's strongest read
 	Write  Kind = "write"  // under Op.If
-	Delete Kind = "delete" // unconditional; deleting what is absent is OK
+	Delete Kind = "delete" // under Op.If: IfToken or IfVersion; without it, deleting what is absent is OK
+	// Renew gives a key the time to live Op.TTL from now on, under Op.If: IfToken or
+	// IfVersion. Value is the record that the key holds: some stores can renew only by
+	// writing it again.
+	Renew Kind = "renew"
+	// Transact is Ops, which are reads, checks and writes of several keys under their
+	// conditions, all or none of them: one outcome, and a Reply for each in Parts.
+	Transact Kind = "transact"
 	// Sequence is Ops one after another in one place, a Reply each in Parts; for
 	// relayed targets.
 	Sequence Kind = "sequence"
@@ -36,7 +43,11 @@ const (
 	// IfUnmodified wants the record to bear the time that Condition tells, and looks
 	// at nothing else: of two writes that leave the same time, both may be applied.
 	IfUnmodified Guard = "unmodified"
+	IfToken      Guard = "token" // the record must be the one of the write that Condition tells
 )
+
+// AllGuards lists every condition that a store can have.
+var AllGuards = []Guard{IfAbsent, IfVersion, IfUnmodified, IfToken}
 
 // Collection names where a key is kept, for stores that keep records of different
 // kinds in different places: a plain key of Forge KVS can carry no version condition,
@@ -62,6 +73,34 @@ type Condition struct {
 	// for IfUnmodified. A store that keeps none so fine does not cut it: that is
 	// Unsupported.
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	// Token is the Record.Token that the record must have; for IfToken.
+	Token string `json:"token,omitempty"`
+}
+
+// Holds compares a record with the condition, on stores that compare what it holds.
+// Where there is no record it is not asked.
+func (c Condition) Holds(r Record) bool {
+	switch c.Guard {
+	case Unguarded:
+		return true
+	case IfVersion:
+		return r.Token != "" && r.Version == c.Counter
+	case IfToken:
+		return r.Token != "" && r.Token == c.Token
+	case IfUnmodified:
+		return !c.UpdatedAt.IsZero() && c.UpdatedAt.Equal(r.UpdatedAt)
+	default:
+		return false
+	}
+}
+
+// TooFine is the reply to a condition on a time that is finer than the target keeps
+// it; nil: it is not.
+func (c Condition) TooFine(finest time.Duration) *Reply {
+	if c.Guard != IfUnmodified || c.UpdatedAt.Nanosecond()%int(finest) == 0 {
+		return nil
+	}
+	return &Reply{Outcome: Unsupported, Message: fmt.Sprintf("this target keeps times to %s, and cannot compare a finer one", finest)}
 }
 
 // Record is what a key holds: fixed columns that every store can declare in
@@ -86,16 +125,16 @@ type Op struct {
 	// NotBefore is the instant that a relayed target waits for, next to the
 	// store and by the clock there; zero: none.
 	NotBefore time.Time
-	Ops       []Op // of a Sequence
-	// Raw is the request of a Raw, in the store's own language. Forge KVS:
-	// {"path": "/api/v1/…", "body": …} of the wire protocol. Redis: the words of one
-	// command, ["SET", …]. PostgreSQL: a text of statements. Key then names no more
-	// than the run, by its prefix: a relay touches no other keys.
+	Ops       []Op // of a Sequence or a Transact
+	// Raw is the request of a Raw, in the store's own language: see Driver.Raw. Key then
+	// names no more than the run, by its prefix: a relay touches no other keys.
 	Raw json.RawMessage
 }
 
-// comparesAndSets tells whether a write is on condition of what the record holds.
-func (o Op) comparesAndSets() bool { return o.If.Guard == IfVersion || o.If.Guard == IfUnmodified }
+// ComparesAndSets tells whether a write is on condition of what the record holds.
+func (o Op) ComparesAndSets() bool {
+	return o.Kind == Write && o.If.Guard != Unguarded && o.If.Guard != IfAbsent
+}
 
 type opJSON struct {
 	Kind       Kind       `json:"kind"`
@@ -188,6 +227,11 @@ type Reply struct {
 	// Attempts is how often the request went out. With more than one a refusal
 	// is doubtful: the client may have lost to itself.
 	Attempts int `json:"attempts,omitempty"`
+	// RoundTrips is how many requests and answers the op took on the wire, one after the
+	// other; 0 where the driver cannot tell.
+	RoundTrips int `json:"round_trips,omitempty"`
+	// Node is which of the store's nodes answered, where it is told.
+	Node string `json:"node,omitempty"`
 	// Began is the instant before the first byte of the whole operation was handed to
 	// the kernel, Sent when the last byte of its first round trip had been, and Guarded
 	// when the last byte of the request had been whose guard decides, where that is
@@ -211,7 +255,7 @@ type Reply struct {
 	// next to it; zero where a target does not relay or does not tell.
 	Server Span            `json:"server,omitzero"`
 	Raw    json.RawMessage `json:"raw,omitempty"`   // the error object as it came; of a Raw op every answer
-	Parts  []Reply         `json:"parts,omitempty"` // of a Sequence
+	Parts  []Reply         `json:"parts,omitempty"` // of a Sequence or a Transact
 }
 
 // Text tells the reply in one line: its code, status and message, or its outcome

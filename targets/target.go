@@ -1,9 +1,11 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,12 +20,12 @@ type Session interface {
 
 // A Target is a store that can be contended for.
 type Target interface {
-	// Describe tells what the target is; complete only after Prepare, and what
-	// it tells of clocks and warm-up only when the sessions are open.
+	// Describe tells what is known from the URL alone.
 	Describe() Description
-	// Prepare connects once, makes what the run needs (a table, a script) and
-	// fails with an error that says what to do next. It can be repeated.
-	Prepare(ctx context.Context, needs Needs) error
+	// Prepare connects, makes what the run needs (a table, a script), and gives what the
+	// server tells of itself. It fails with an error that says what to do next, but not
+	// where a name or a version is not told. It can be repeated.
+	Prepare(ctx context.Context, needs Needs) (Server, error)
 	// Open gives a session of its own, warmed. Sessions of contenders count
 	// from 0; a negative number is one of the runner's own, for seeding and
 	// reading back.
@@ -40,44 +42,77 @@ type Needs struct {
 	Guards   []Guard       // the conditions that its writes will carry
 	Sessions int           // how many will be open at once
 	Timeout  time.Duration // after which the runner gives a request up
-	// TTL: keys will be given a time to live. A target that has none fails to
-	// prepare, with ErrUnsupported.
-	TTL bool
+	// Shortest and Longest are the times to live that keys will be given; 0: none.
+	Shortest, Longest time.Duration
 	// Precision is that of the times which writes under IfUnmodified will compare;
-	// 0: there are none. A target that cannot fails to prepare, with ErrUnsupported.
+	// 0: there are none.
 	Precision time.Duration
 }
 
-// compares fails where times are to be compared that are finer than the target,
-// which a report knows by that name, keeps them.
-func (n Needs) compares(name string, finest time.Duration) error {
-	if n.Precision == 0 || n.Precision >= finest {
+// TTL are the times to live that a target takes.
+type TTL struct {
+	Unit     time.Duration // they are whole multiples of it; 0: the target has none
+	Min, Max time.Duration // 0: no bound
+	// Instead is what to choose where the target has none; "": another target.
+	Instead string
+}
+
+// Check is an error with ErrUnsupported in its chain where the target lacks something
+// that a run needs. Nothing is sent to find out.
+func (d Description) Check(n Needs) error {
+	lacks := func(what, instead string) error {
+		return fmt.Errorf("%s: this target has no %s: %s: %w", d.URL, what, instead, ErrUnsupported)
+	}
+	const another = "choose another target"
+	for _, guard := range n.Guards {
+		if guard != Unguarded && !slices.Contains(d.Guards, guard) {
+			return lacks("write on condition of "+guardTexts[guard], "choose another strategy, or another target")
+		}
+	}
+	if n.Precision != 0 && n.Precision < d.Finest {
+		return lacks(fmt.Sprintf("time as fine as %s", n.Precision), fmt.Sprintf("it keeps them to %s: choose a coarser precision, or another target", d.Finest))
+	}
+	if n.Longest == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: this target has no time as fine as %s: it keeps them to %s: choose a coarser precision, or another target: %w",
-		name, n.Precision, finest, ErrUnsupported)
-}
-
-// finer is the reply to a condition on a time that is finer than the target keeps
-// it; nil: it is not.
-func (c Condition) finer(finest time.Duration) *Reply {
-	if c.Guard != IfUnmodified || c.UpdatedAt.Nanosecond()%int(finest) == 0 {
-		return nil
+	if d.TTL.Unit == 0 {
+		return lacks("time to live of its own", cmp.Or(d.TTL.Instead, another))
 	}
-	return &Reply{Outcome: Unsupported, Message: fmt.Sprintf("this target keeps times to %s, and cannot compare a finer one", finest)}
+	for _, ttl := range []time.Duration{n.Shortest, n.Longest} {
+		if ttl%d.TTL.Unit != 0 {
+			return lacks(fmt.Sprintf("time to live of %s", ttl), fmt.Sprintf("it takes multiples of %s", d.TTL.Unit))
+		}
+		if ttl < d.TTL.Min || d.TTL.Max > 0 && ttl > d.TTL.Max {
+			return lacks(fmt.Sprintf("time to live of %s", ttl), fmt.Sprintf("it takes %s", d.TTL.bounds()))
+		}
+	}
+	return nil
 }
 
-// unmodified tells whether a record bears the time of the condition.
-func (c Condition) unmodified(r Record) bool {
-	return !c.UpdatedAt.IsZero() && c.UpdatedAt.Equal(r.UpdatedAt)
+func (t TTL) bounds() string {
+	if t.Max == 0 {
+		return fmt.Sprintf("%s and longer", t.Min)
+	}
+	return fmt.Sprintf("%s to %s", t.Min, t.Max)
 }
 
-// Description is what a report says of a target.
+var guardTexts = map[Guard]string{IfAbsent: "absence (create-if-absent)", IfVersion: "a version (compare-and-set)",
+	IfUnmodified: "a time of change", IfToken: "the token of a record"}
+
+// ComparesAndSets tells whether the run has writes on condition of what a record holds.
+func (n Needs) ComparesAndSets() bool {
+	return slices.ContainsFunc(n.Guards, func(g Guard) bool { return g != Unguarded && g != IfAbsent })
+}
+
+// Description is what is known of a target from its URL alone.
 type Description struct {
 	Kind       string            // the driver's name
 	URL        string            // with secrets masked
-	Server     string            // name and version as the server tells them
-	Strategies map[string]string // the chosen way for each condition: create, cas
+	Server     string            // what the kind of server is called, until one tells
+	Strategies map[string]string // the chosen way for each condition: create, cas, delete, renew
+	Guards     []Guard           // the conditions that writes can carry
+	TTL        TTL
+	Finest     time.Duration // how fine the times are that it keeps and compares; 0: any
 	Simulated  bool
 	Volatile   bool // its keys die with the process
 	// OneCopy: the guards of all writes on a key are checked on one copy of it, so
@@ -93,22 +128,37 @@ type Description struct {
 	// Releases are the ways in which contenders can be released, the one that suits the
 	// target best first; none: the gate.
 	Releases []Release
-	Notes    []string // what a reader of a report must know
-	// WarmUp is how many requests the opening of a session sends; Prepare then
-	// sends one too.
+	// Relays: contenders are given a common instant ahead, which they wait for next to
+	// the store.
+	Relays bool
+	Notes  []string // what a reader of a report must know
+	// WarmUp is how many requests are sent for each session before it can be used;
+	// Prepare sends one more.
 	WarmUp int
 	// Lists is how many requests a List sends that finds nothing.
 	Lists int
-	// Lead is how far ahead contenders of a relayed target are given their common
-	// instant, so that all have arrived next to the store by then; 0: the target
-	// does not relay.
-	Lead time.Duration
 	// HashTags: keys can hold { and }, which say where a cluster keeps them.
 	HashTags bool
-	// TTLUnit is what times to live are whole multiples of; 0: any.
-	TTLUnit time.Duration
+}
+
+// Server is what a server tells of itself before a run.
+type Server struct {
+	Name      string   // and version; "": it does not tell
+	Simulated bool     // it says that it is
+	Notes     []string // what a reader of a report must know
+	// Lead is how far ahead contenders of a relayed target are given their common
+	// instant, so that all have arrived next to the store by then.
+	Lead time.Duration
 	// Uncertainty is how far apart the clocks next to the store may be.
 	Uncertainty time.Duration
+}
+
+// With is the description of a target whose server has told of itself.
+func (d Description) With(s Server) Description {
+	d.Server = cmp.Or(s.Name, d.Server, "version not told")
+	d.Simulated = d.Simulated || s.Simulated
+	d.Notes = slices.Concat(d.Notes, s.Notes)
+	return d
 }
 
 // Limit is a number of requests in any span of time.
@@ -134,8 +184,6 @@ func (d Description) Units(bytes int) int {
 type UsageError struct{ Text string }
 
 func (e *UsageError) Error() string { return e.Text }
-
-func usagef(format string, a ...any) error { return &UsageError{fmt.Sprintf(format, a...)} }
 
 // ErrUnsupported is in the chain of errors that mean: this target has no such
 // thing.

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"contend/targets"
+	"contend/targets/all"
 )
 
 // opening begins what is replaced from the environment.
@@ -96,13 +96,13 @@ func (r *reader) target(n *yaml.Node, raw string) (string, bool) {
 	return r.fromEnvironment(n, raw, false)
 }
 
-// mask is what targets.Redact writes over a secret.
+// mask is what all.Redact writes over a secret.
 const mask = "xxxxx"
 
 // maskedPort finds a variable where a port is, which has to be a number.
 var maskedPort = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*:)` + mask + `($|[/?#])`)
 
-// holdsSecret tells whether targets.Redact would mask something of a URL that is
+// holdsSecret tells whether all.Redact would mask something of a URL that is
 // not masked yet; the path counts for targets only.
 func holdsSecret(raw string, path bool) bool {
 	if !strings.Contains(raw, ":") {
@@ -124,7 +124,7 @@ func holdsSecret(raw string, path bool) bool {
 	if err != nil {
 		return true
 	}
-	after, err := parts(targets.Redact(raw))
+	after, err := parts(all.Redact(raw))
 	return err != nil || before != after
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"contend/targets"
+	"contend/targets/all"
 )
 
 // kind is what a parameter is written as.
@@ -274,7 +274,7 @@ func describe(n *yaml.Node) string {
 // shown gives a text for an error: quoted, not too long, a URL without its secrets.
 func shown(s string) string {
 	if strings.Contains(s, "://") {
-		s = targets.Redact(s)
+		s = all.Redact(s)
 	}
 	return fmt.Sprintf("%q", clip(s))
 }

@@ -1,7 +1,6 @@
 package targettest
 
 import (
-	"errors"
 	"time"
 
 	"contend/targets"
@@ -32,20 +31,6 @@ const (
 	// clockSlack is how much sooner than by our clock a key may expire by another.
 	clockSlack = 50 * time.Millisecond
 )
-
-// prepareTTL finds out whether the target has a time to live.
-func (s *suite) prepareTTL(needs targets.Needs) {
-	without := needs
-	needs.TTL = true
-	err := s.target.Prepare(s.ctx, needs)
-	if s.hasTTL = err == nil; s.hasTTL {
-		return
-	}
-	if !errors.Is(err, targets.ErrUnsupported) {
-		s.breaks("a target without a time to live says so when it is prepared", "%w", err)
-	}
-	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, without))
-}
 
 func (s *suite) expiry() {
 	if !s.hasTTL {

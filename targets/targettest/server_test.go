@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"contend/targets"
+	"contend/targets/all"
 	"contend/targets/targettest"
 )
 
@@ -21,16 +21,16 @@ func TestServersServeUntilTheyAreEnded(t *testing.T) {
 		for how, end := range ends {
 			t.Run(name+" "+how, func(t *testing.T) {
 				server := start(t)
-				target, err := targets.Open(server.URL)
+				target, err := all.Open(server.URL)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer target.Close()
-				if err := target.Prepare(t.Context(), needs); err != nil {
+				if _, err := target.Prepare(t.Context(), needs); err != nil {
 					t.Errorf("a started server: %v", err)
 				}
 				end(server)
-				if err := target.Prepare(t.Context(), needs); err == nil {
+				if _, err := target.Prepare(t.Context(), needs); err == nil {
 					t.Error("the server still answers")
 				}
 				end(server) // once more does no harm

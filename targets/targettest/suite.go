@@ -26,7 +26,7 @@ const (
 	answerWithin = 10 * time.Second
 )
 
-// Suite checks a target against the promises of targets.Target and
+// Suite checks a target of a driver against the promises of targets.Target and
 // targets.Session, on keys of its own that it removes again, with
 // needs.Sessions sessions (two at least) open at once. It closes the target.
 //
@@ -35,13 +35,12 @@ const (
 // (targets.Unsupported) is left out. A time to live is checked up to its end where
 // the target has one; TTL checks what comes then. Writes on condition of a time are
 // checked to the precision for which the target can be prepared.
-func Suite(ctx context.Context, t targets.Target, needs targets.Needs, options ...Option) error {
+func Suite(ctx context.Context, driver targets.Driver, t targets.Target, needs targets.Needs, options ...Option) error {
 	needs.Sessions = max(needs.Sessions, 2)
-	s := &suite{ctx: ctx, target: t, prefix: fmt.Sprintf("contend-suite-%08x", rand.Uint32())}
+	s := &suite{ctx: ctx, driver: driver, target: t, described: t.Describe(), prefix: fmt.Sprintf("contend-suite-%08x", rand.Uint32())}
 	for _, option := range options {
 		option(s)
 	}
-	needs.TTL = needs.TTL || s.expired != ""
 	s.run(needs)
 	t.Close()
 	s.withoutPanic("a target can be closed twice", t.Close)
@@ -49,28 +48,36 @@ func Suite(ctx context.Context, t targets.Target, needs targets.Needs, options .
 }
 
 type suite struct {
-	ctx      context.Context
-	target   targets.Target
-	prefix   string
-	sessions []targets.Session
-	losers   map[targets.Guard][]string // the codes that refused writes may carry, where the driver lists them
-	finest   time.Duration              // of the times that it compares; 0: it does not
-	hasTTL   bool
-	expired  Expired // "": no expiry is waited for
-	broken   []error
-	promises []string // those in broken
-	tokens   int
+	ctx       context.Context
+	driver    targets.Driver
+	target    targets.Target
+	described targets.Description // before anything was sent
+	prefix    string
+	sessions  []targets.Session
+	losers    map[targets.Guard][]string // the codes that refused writes may carry, where the driver lists them
+	finest    time.Duration              // of the times that it compares; 0: it does not
+	hasTTL    bool
+	expired   Expired // "": no expiry is waited for
+	broken    []error
+	promises  []string // those in broken
+	tokens    int
 }
 
 func (s *suite) run(needs targets.Needs) {
-	if err := s.target.Prepare(s.ctx, needs); err != nil {
+	if _, err := s.target.Prepare(s.ctx, needs); err != nil {
 		s.breaks("prepare makes the target ready", "%w", err)
 		return
 	}
-	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, needs))
-	s.prepareUnmodified(needs)
-	s.prepareTTL(needs)
-	s.description()
+	server, err := s.target.Prepare(s.ctx, needs)
+	s.holds("prepare can be repeated", err)
+	s.finest = max(1, s.described.Finest)
+	if !slices.Contains(s.described.Guards, targets.IfUnmodified) {
+		s.finest = 0
+	}
+	if s.hasTTL = s.described.TTL.Unit > 0; !s.hasTTL && s.expired != "" {
+		s.breaks("a target has a time to live", "its description has none")
+	}
+	s.description(server)
 	if err := s.open(needs.Sessions); err != nil {
 		s.breaks("open gives a session", "%w", err)
 		return
@@ -80,6 +87,7 @@ func (s *suite) run(needs targets.Needs) {
 	s.unmodified()
 	s.visibility()
 	s.expiry()
+	s.owned()
 	s.races()
 	s.staging()
 	s.listing()
@@ -107,37 +115,27 @@ func (s *suite) holds(promise string, err error) {
 	}
 }
 
-func (s *suite) description() {
+func (s *suite) description(server targets.Server) {
 	d := s.target.Describe()
-	if d.Server == "" {
-		s.breaks("the server is told after prepare", "Describe().Server is empty")
+	if !reflect.DeepEqual(d, s.described) {
+		s.breaks("a description stays as it is", "it was\n%+v\nand after prepare it is\n%+v", s.described, d)
 	}
-	if masked := targets.Redact(d.URL); masked != d.URL {
+	if d.With(server).Server == "" {
+		s.breaks("the server is told after prepare", "neither the description nor the server has a name")
+	}
+	if masked := s.driver.Secrets.MaskRaw(d.URL); masked != d.URL {
 		s.breaks("the URL is told with its secrets masked", "Describe().URL should be %s", masked)
 	}
 	s.losers = map[targets.Guard][]string{}
 	for guard, parameter := range map[targets.Guard]string{targets.IfAbsent: "create", targets.IfVersion: "cas", targets.IfUnmodified: "cas"} {
 		strategy := d.Strategies[parameter]
-		losers, listed := listedLosers(d.Kind, parameter, strategy)
+		losers, listed := s.driver.Losers(parameter, strategy)
 		if strategy != "" && !listed {
-			s.breaks("the driver lists the chosen strategies", "no %s=%s of a driver %q", parameter, strategy, d.Kind)
+			s.breaks("the driver lists the chosen strategies", "no %s=%s of a driver %q", parameter, strategy, s.driver.Name)
 			continue
 		}
 		s.losers[guard] = losers
 	}
-}
-
-func listedLosers(kind, parameter, strategy string) (losers []string, listed bool) {
-	for _, d := range targets.Drivers() {
-		for _, p := range d.Parameters {
-			for _, v := range p.Values {
-				if d.Name == kind && p.Name == parameter && v.Name == strategy {
-					return v.Losers, true
-				}
-			}
-		}
-	}
-	return nil, false
 }
 
 func (s *suite) open(n int) error {

@@ -10,6 +10,7 @@ import (
 
 	"contend/targets"
 	"contend/targets/targettest"
+	"contend/targets/targettest/try"
 )
 
 // memory is a store that keeps every promise, except where one of its hooks is
@@ -43,18 +44,19 @@ func newMemory() *memory {
 
 func (m *memory) Describe() targets.Description {
 	d := targets.Description{Kind: "redis", URL: "redis://127.0.0.1", Server: "memory 1",
-		Strategies: map[string]string{"create": "nx", "cas": "lua"}, SentBy: "call"}
+		Strategies: map[string]string{"create": "nx", "cas": "lua", "delete": "lua", "renew": "lua"}, SentBy: "call",
+		Guards: targets.AllGuards, TTL: targets.TTL{Unit: time.Millisecond}}
 	if m.describe != nil {
 		m.describe(&d)
 	}
 	return d
 }
 
-func (m *memory) Prepare(_ context.Context, needs targets.Needs) error {
+func (m *memory) Prepare(_ context.Context, needs targets.Needs) (targets.Server, error) {
 	if m.prepare != nil {
-		return m.prepare(needs)
+		return targets.Server{}, m.prepare(needs)
 	}
-	return nil
+	return targets.Server{}, nil
 }
 
 func (m *memory) Open(context.Context, int) (targets.Session, error) {
@@ -175,7 +177,7 @@ func TestSuitePassesOnAStoreThatHoldsRequestsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory()
 		staging(rightly)(store)
-		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+		if err := try.Suite(t.Context(), store, needs); err != nil {
 			t.Error(err)
 		}
 		store = newMemory()
@@ -186,7 +188,7 @@ func TestSuitePassesOnAStoreThatHoldsRequestsBack(t *testing.T) {
 			return rightly(s, create, how, meet)
 		})(store)
 		store.describe = nil
-		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+		if err := try.Suite(t.Context(), store, needs); err != nil {
 			t.Error(err)
 		}
 	})
@@ -221,7 +223,7 @@ func (s *memorySession) correct(op targets.Op) targets.Reply {
 		delete(m.records, op.Key)
 	}
 	reply := perform(m.records, op)
-	if op.Kind == targets.Write && reply.Outcome == targets.OK {
+	if (op.Kind == targets.Write || op.Kind == targets.Renew) && reply.Outcome == targets.OK {
 		delete(m.expiry, op.Key)
 		if op.TTL > 0 {
 			m.expiry[op.Key] = time.Now().Add(op.TTL)
@@ -242,16 +244,15 @@ func perform(records map[string]targets.Record, op targets.Op) targets.Reply {
 		return targets.Reply{Outcome: targets.Missing}
 	case op.Kind == targets.Read:
 		return targets.Reply{Outcome: targets.OK, Record: stored}
-	case op.Kind == targets.Delete:
-		delete(records, op.Key)
-		return targets.Reply{Outcome: targets.OK}
 	case op.If.Guard == targets.IfAbsent && exists:
 		return targets.Reply{Outcome: targets.Conflict, Code: "nil"}
-	case op.If.Guard == targets.IfVersion && (!exists || stored.Version != op.If.Counter),
-		op.If.Guard == targets.IfUnmodified && (!exists || !stored.UpdatedAt.Equal(op.If.UpdatedAt)):
+	case op.If.Guard != targets.IfAbsent && op.If.Guard != targets.Unguarded && (!exists || !op.If.Holds(stored)):
 		return targets.Reply{Outcome: targets.Conflict, Code: "0"}
+	case op.Kind == targets.Delete:
+		delete(records, op.Key)
+	case op.Kind == targets.Write:
+		records[op.Key] = op.Value
 	}
-	records[op.Key] = op.Value
 	return targets.Reply{Outcome: targets.OK}
 }
 
@@ -262,7 +263,7 @@ func TestSuitePassesOnACorrectStore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := newMemory()
 			expiring(expired, expired)(store)
-			if err := targettest.Suite(t.Context(), store, needs, store.options...); err != nil {
+			if err := try.Suite(t.Context(), store, needs, store.options...); err != nil {
 				t.Errorf("expired keys are %q: %v", expired, err)
 			}
 			if len(store.records) != 0 {
@@ -293,20 +294,25 @@ func TestSuiteAllowsALongerTimeToLive(t *testing.T) {
 			reply.Granted = op.TTL
 			return reply
 		}
-		if err := targettest.Suite(t.Context(), store, needs, targettest.TTL(targettest.Gone)); err != nil {
+		if err := try.Suite(t.Context(), store, needs, targettest.TTL(targettest.Gone)); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
+// unless makes a store that does as it likes with conditional ops of a kind.
+func unless(kind targets.Kind, do func(s *memorySession, op targets.Op) targets.Reply) func(s *memorySession, op targets.Op) targets.Reply {
+	return func(s *memorySession, op targets.Op) targets.Reply {
+		if op.Kind == kind && op.If.Guard != targets.Unguarded {
+			return do(s, op)
+		}
+		return s.correct(op)
+	}
+}
+
 // withoutTTL makes a store that has no time to live.
 func withoutTTL(m *memory) {
-	m.prepare = func(needs targets.Needs) error {
-		if needs.TTL {
-			return targets.ErrUnsupported
-		}
-		return nil
-	}
+	m.describe = func(d *targets.Description) { d.TTL = targets.TTL{} }
 	m.do = func(s *memorySession, op targets.Op) targets.Reply {
 		if op.TTL > 0 {
 			return targets.Reply{Outcome: targets.Unsupported}
@@ -318,7 +324,7 @@ func withoutTTL(m *memory) {
 func TestSuitePassesOnAStoreWithoutATimeToLive(t *testing.T) {
 	store := newMemory()
 	withoutTTL(store)
-	if err := targettest.Suite(t.Context(), store, needs); err != nil {
+	if err := try.Suite(t.Context(), store, needs); err != nil {
 		t.Error(err)
 	}
 }
@@ -327,11 +333,10 @@ func TestSuitePassesOnAStoreWithoutATimeToLive(t *testing.T) {
 // all, 0.
 func withoutTimes(finest time.Duration) func(*memory) {
 	return func(m *memory) {
-		m.prepare = func(needs targets.Needs) error {
-			if needs.Precision > 0 && (finest == 0 || needs.Precision < finest) {
-				return targets.ErrUnsupported
+		m.describe = func(d *targets.Description) {
+			if d.Finest = finest; finest == 0 {
+				d.Guards = []targets.Guard{targets.IfAbsent, targets.IfVersion}
 			}
-			return nil
 		}
 		m.do = func(s *memorySession, op targets.Op) targets.Reply {
 			if op.If.Guard == targets.IfUnmodified && (finest == 0 || op.If.UpdatedAt.Nanosecond()%int(finest) != 0) {
@@ -346,7 +351,7 @@ func TestSuitePassesOnAStoreThatComparesFewTimes(t *testing.T) {
 	for _, finest := range []time.Duration{0, time.Millisecond, time.Second} {
 		store := newMemory()
 		withoutTimes(finest)(store)
-		if err := targettest.Suite(t.Context(), store, needs); err != nil {
+		if err := try.Suite(t.Context(), store, needs); err != nil {
 			t.Errorf("to %s: %v", finest, err)
 		}
 	}
@@ -372,7 +377,7 @@ func TestSuiteLeavesOutWhatTheStoreLacks(t *testing.T) {
 		}
 		return s.correct(op)
 	}
-	if err := targettest.Suite(t.Context(), store, needs); err != nil {
+	if err := try.Suite(t.Context(), store, needs); err != nil {
 		t.Error(err)
 	}
 }
@@ -472,14 +477,6 @@ var wrong = []struct {
 	{"cuts a finer time without a word", "a condition on a finer time than the target keeps is unsupported, and nothing is asked of the store", func(m *memory) {
 		withoutTimes(time.Millisecond)(m)
 		m.do = nil
-	}},
-	{"does not say why it cannot compare times", "a target that cannot compare times so fine says so when it is prepared", func(m *memory) {
-		m.prepare = func(needs targets.Needs) error {
-			if needs.Precision > 0 {
-				return context.DeadlineExceeded
-			}
-			return nil
-		}
 	}},
 	// Sessions 0 and 1, through which the sequential checks go, are guarded: only
 	// a race of more finds it out, and whatever its timing two others win.
@@ -603,9 +600,6 @@ var wrong = []struct {
 			return r
 		}
 	}},
-	{"does not tell the server", "the server is told after prepare", func(m *memory) {
-		m.describe = func(d *targets.Description) { d.Server = "" }
-	}},
 	{"shows the password", "the URL is told with its secrets masked", func(m *memory) {
 		m.describe = func(d *targets.Description) { d.URL = "redis://user:secret@127.0.0.1" }
 	}},
@@ -648,17 +642,79 @@ var wrong = []struct {
 	{"has sessions that cannot be closed twice", "a session can be closed twice", func(m *memory) { m.closedOnce = true }},
 	{"takes no time to live after all", "a write with a time to live is accepted", func(m *memory) {
 		withoutTTL(m)
-		m.prepare = nil
+		m.describe = nil
 	}},
-	{"does not say why it fails to prepare", "a target without a time to live says so when it is prepared", func(m *memory) {
-		m.prepare = func(needs targets.Needs) error {
-			if needs.TTL {
-				return context.DeadlineExceeded
+	{"deletes whatever the condition", "a delete or a renewal on condition of another record is refused", func(m *memory) {
+		m.do = unless(targets.Delete, func(s *memorySession, op targets.Op) targets.Reply {
+			op.If = targets.Condition{}
+			return s.correct(op)
+		})
+	}},
+	{"renews whatever the condition", "a delete or a renewal on condition of another record is refused", func(m *memory) {
+		m.do = unless(targets.Renew, func(s *memorySession, op targets.Op) targets.Reply {
+			op.If = targets.Condition{}
+			return s.correct(op)
+		})
+	}},
+	{"deletes what it refuses to delete", "a refused delete or renewal leaves the record alone", func(m *memory) {
+		m.do = unless(targets.Delete, func(s *memorySession, op targets.Op) targets.Reply {
+			reply := s.correct(op)
+			delete(m.records, op.Key)
+			return reply
+		})
+	}},
+	{"acknowledges a delete and keeps the record", "an accepted delete removes the record, and a renewal leaves it", func(m *memory) {
+		m.do = unless(targets.Delete, func(s *memorySession, op targets.Op) targets.Reply {
+			op.Kind = targets.Renew
+			return s.correct(op)
+		})
+	}},
+	{"renews what is not there", "a delete or a renewal of what is not there is refused", func(m *memory) {
+		m.do = unless(targets.Renew, func(s *memorySession, op targets.Op) targets.Reply {
+			if _, there := m.records[op.Key]; !there {
+				return targets.Reply{Outcome: targets.OK}
 			}
+			return s.correct(op)
+		})
+	}},
+	{"forgets a renewal", "a renewed key outlives the time to live that it was written with", func(m *memory) {
+		m.options = []targettest.Option{targettest.TTL(targettest.Gone)}
+		m.do = unless(targets.Renew, func(s *memorySession, op targets.Op) targets.Reply {
+			op.Kind = targets.Read
+			if reply := s.correct(op); reply.Outcome != targets.OK || !op.If.Holds(reply.Record) {
+				return targets.Reply{Outcome: targets.Conflict, Code: "0"}
+			}
+			return targets.Reply{Outcome: targets.OK}
+		})
+	}},
+	{"deletes for several at once", "of all who delete one record at once exactly one is accepted", func(m *memory) {
+		deleted := map[string]bool{}
+		m.do = unless(targets.Delete, func(s *memorySession, op targets.Op) targets.Reply {
+			reply := s.correct(op)
+			if strings.HasSuffix(op.Key, "owned-race") {
+				if reply.Outcome == targets.OK {
+					deleted[op.If.Token] = true
+				} else if deleted[op.If.Token] {
+					reply = targets.Reply{Outcome: targets.OK}
+				}
+			}
+			return reply
+		})
+	}},
+	{"drops the condition of a delete that it has not", "a delete or a renewal on a condition that the target has not is unsupported, and nothing is asked of the store", func(m *memory) {
+		m.describe = func(d *targets.Description) { delete(d.Strategies, "delete") }
+		m.do = unless(targets.Delete, func(s *memorySession, op targets.Op) targets.Reply {
+			op.If = targets.Condition{}
+			return s.correct(op)
+		})
+	}},
+	{"describes itself anew when it is prepared", "a description stays as it is", func(m *memory) {
+		m.prepare = func(targets.Needs) error {
+			m.describe = func(d *targets.Description) { d.Server = "memory 2" }
 			return nil
 		}
 	}},
-	{"has no time to live where one is needed", "prepare makes the target ready", func(m *memory) {
+	{"has no time to live where one is needed", "a target has a time to live", func(m *memory) {
 		withoutTTL(m)
 		m.options = []targettest.Option{targettest.TTL(targettest.Gone)}
 	}},
@@ -763,7 +819,7 @@ func TestSuiteFailsOnWrongStores(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newMemory()
 				w.plant(store)
-				err := targettest.Suite(t.Context(), store, needs, store.options...)
+				err := try.Suite(t.Context(), store, needs, store.options...)
 				time.Sleep(2 * store.late) // until what is late has come
 				if err == nil {
 					t.Fatal("the suite passes")
@@ -779,7 +835,7 @@ func TestSuiteFailsOnWrongStores(t *testing.T) {
 func TestSuiteTellsWhyPrepareFailed(t *testing.T) {
 	store := newMemory()
 	store.prepare = func(targets.Needs) error { return context.DeadlineExceeded }
-	if err := targettest.Suite(t.Context(), store, needs); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+	if err := try.Suite(t.Context(), store, needs); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Errorf("got %v", err)
 	}
 }

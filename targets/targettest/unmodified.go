@@ -1,30 +1,11 @@
 package targettest
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"contend/targets"
 )
-
-// prepareUnmodified finds out how fine the times are that the target compares.
-func (s *suite) prepareUnmodified(needs targets.Needs) {
-	without := needs
-	for _, s.finest = range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second} {
-		needs.Precision = s.finest
-		err := s.target.Prepare(s.ctx, needs)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, targets.ErrUnsupported) {
-			s.breaks("a target that cannot compare times so fine says so when it is prepared", "%w", err)
-			break
-		}
-	}
-	s.finest = 0
-	s.holds("prepare can be repeated", s.target.Prepare(s.ctx, without))
-}
 
 // unmodified checks writes on condition of the time that a record bears.
 func (s *suite) unmodified() {
