@@ -153,7 +153,7 @@ type opJSON struct {
 // MarshalJSON writes the contend.op/1 form; a value is written for Write only.
 func (o Op) MarshalJSON() ([]byte, error) {
 	j := opJSON{Kind: o.Kind, Key: o.Key, Collection: o.Collection, TTL: o.TTL.Milliseconds(), NotBefore: o.NotBefore, Ops: o.Ops, Raw: o.Raw}
-	if o.Kind == Write {
+	if o.Kind == Write || o.Kind == Renew {
 		j.Value = &o.Value
 	}
 	if o.If.Guard != Unguarded {

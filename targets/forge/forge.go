@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"contend/targets"
@@ -52,6 +53,8 @@ func Driver() targets.Driver {
 				{Name: "transact", Meaning: "a transaction on condition that the entity has no version", Losers: []string{"CONDITIONAL_CHECK_FAILED"}},
 				{Name: inSQL, Meaning: "INSERT IGNORE, in Forge SQL; needs sql in the app's manifest, and goes with cas=sql", Losers: []string{"0 rows"}}}},
 			cas,
+			conditionalParameter("delete", "how a delete on a token or a version is done; not in Forge SQL"),
+			conditionalParameter("renew", "how a time to live is renewed on a token or a version; not in Forge SQL"),
 		},
 		Accepted: []targets.Accepted{
 			{Request: "read", Answer: "200 and " + replySchema + " with the outcome ok or missing"},
@@ -124,6 +127,7 @@ type forge struct {
 	create  string
 	cas     string
 
+	renews atomic.Bool // the app knows renewals, and conditions of deletes
 	mu     sync.Mutex
 	clocks clocks
 	spare  []*forgeSession // opened by Prepare, and not yet given to anybody
@@ -131,15 +135,18 @@ type forge struct {
 
 // forgePing is what the app tells of itself with every answer.
 type forgePing struct {
-	Schema    string          `json:"schema"`
-	Isolate   string          `json:"isolate"`     // drawn once by each
-	Received  float64         `json:"received_ms"` // start of the invocation
-	Now       float64         `json:"now_ms"`      // of the answer
-	Storage   targets.Outcome `json:"storage"`     // of the read that a ping makes
-	Package   string          `json:"package"`
-	Node      string          `json:"node"`
-	Simulated bool            `json:"simulated"`
-	Cold      bool            `json:"cold"`
+	Schema   string          `json:"schema"`
+	Isolate  string          `json:"isolate"`     // drawn once by each
+	Received float64         `json:"received_ms"` // start of the invocation
+	Now      float64         `json:"now_ms"`      // of the answer
+	Storage  targets.Outcome `json:"storage"`     // of the read that a ping makes
+	Package  string          `json:"package"`
+	Node     string          `json:"node"`
+	// Kinds are those of the ops that the app knows; one that tells none does not look at
+	// the condition of a delete.
+	Kinds     []targets.Kind `json:"kinds"`
+	Simulated bool           `json:"simulated"`
+	Cold      bool           `json:"cold"`
 }
 
 // forgeReply is the app's answer to an op.
@@ -202,11 +209,14 @@ func endpoint(a targets.Address, prefix string) (server kit.HTTPServer, token st
 
 func (f *forge) Describe() targets.Description {
 	d := targets.Description{Kind: "forge", URL: f.address.Masked(), Server: "Forge web trigger", SentBy: "kernel-write", TTL: targets.TTL{Unit: time.Second},
-		Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion, targets.IfUnmodified}, Finest: wire.Finest, Relays: true,
-		Strategies: map[string]string{"create": f.create, "cas": f.cas}, Limits: webTriggerLimits, QuotaUnit: wire.QuotaUnit, WarmUp: pings,
+		Guards: targets.AllGuards, Finest: wire.Finest, Relays: true,
+		Strategies: map[string]string{"create": f.create, "cas": f.cas, "delete": "transact", "renew": "transact"}, Limits: webTriggerLimits, QuotaUnit: wire.QuotaUnit, WarmUp: pings,
 		Lists: len(collectionsOf(f.create))}
 	if f.create == inSQL {
 		d.Limits, d.QuotaUnit = forgeSQLLimits, 0 // stricter than the web trigger's
+		d.Guards = []targets.Guard{targets.IfAbsent, targets.IfVersion, targets.IfUnmodified}
+		delete(d.Strategies, "delete")
+		delete(d.Strategies, "renew")
 		d.TTL = targets.TTL{Instead: "choose create=kvs, create=entity or create=transact, or another target"}
 	}
 	return d
@@ -374,6 +384,7 @@ func (f *forge) ping(ctx context.Context, s *forgeSession) (told pinged, err err
 		return told, fmt.Errorf("%s cannot reach its storage: a read was answered with %q; %ssee `forge logs`", f.address.Masked(), told.Storage, hint)
 	}
 	told.Simulated = told.Simulated || isSimulated(a)
+	f.renews.Store(slices.Contains(told.Kinds, targets.Renew))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clocks.note(told.Isolate, call, call.Add(told.took), told.Received, told.Now)
@@ -480,8 +491,11 @@ func (s *forgeSession) Do(ctx context.Context, op targets.Op) targets.Reply {
 	if refused := op.If.TooFine(wire.Finest); refused != nil {
 		return *refused
 	}
-	if op.Kind == targets.Renew || op.Kind == targets.Transact || op.If.Guard == targets.IfToken || op.Kind == targets.Delete && op.If.Guard != targets.Unguarded {
-		return kit.Unsupported("the companion app has no %s on condition of %q", op.Kind, op.If.Guard)
+	if op.Kind == targets.Transact {
+		return kit.Unsupported("the companion app has no op %q", op.Kind)
+	}
+	if (op.Kind == targets.Renew || op.If.Guard == targets.IfToken || op.Kind == targets.Delete && op.If.Guard != targets.Unguarded) && !s.target.renews.Load() {
+		return kit.Unsupported("this companion app is an older one, which looks at no condition of a %s: deploy the one that `contend forge init` writes", op.Kind)
 	}
 	if !op.NotBefore.IsZero() {
 		op.NotBefore = s.target.there(op.NotBefore)
@@ -560,7 +574,7 @@ func accept(r *targets.Reply, op targets.Op) {
 // of any.
 var (
 	servedOutcomes = map[targets.Kind][]targets.Outcome{targets.Read: {targets.OK, targets.Missing}, targets.Write: {targets.OK, targets.Conflict, targets.Aborted},
-		targets.Delete: {targets.OK, targets.Aborted}, targets.Raw: {targets.OK, targets.Missing, targets.Conflict, targets.Aborted}}
+		targets.Delete: {targets.OK, targets.Conflict, targets.Aborted}, targets.Renew: {targets.OK, targets.Conflict, targets.Aborted}, targets.Raw: {targets.OK, targets.Missing, targets.Conflict, targets.Aborted}}
 	otherOutcomes = []targets.Outcome{targets.Throttled, targets.Invalid, targets.Unknown, targets.Unsupported, targets.Unmapped}
 )
 

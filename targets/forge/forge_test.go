@@ -407,3 +407,19 @@ func TestIdleConnectionIsOpenedAnew(t *testing.T) {
 		}
 	}
 }
+
+// An app that does not tell of renewals would not look at the condition of a delete: it is
+// sent none.
+func TestOlderAppDeletesNothingUnconditionally(t *testing.T) {
+	f, ops := trigger(t, status(200))
+	condition := targets.Condition{Guard: targets.IfToken, Token: "t"}
+	for _, op := range []targets.Op{
+		{Kind: targets.Delete, Key: "contend-01TEST-r1", Collection: targets.Versioned, If: condition},
+		{Kind: targets.Renew, Key: "contend-01TEST-r1", Collection: targets.Versioned, If: condition, TTL: time.Second},
+		{Kind: targets.Transact, Key: "contend-01TEST-r1"},
+	} {
+		if r := forgeDo(t, f, op); r.Outcome != targets.Unsupported || r.Attempts != 0 || ops.Load() != 0 {
+			t.Errorf("%s: %+v, asked %d times", op.Kind, r, ops.Load())
+		}
+	}
+}

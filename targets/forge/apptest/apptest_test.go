@@ -23,6 +23,7 @@ type answer struct {
 	Schema     string         `json:"schema"`
 	Reply      *targets.Reply `json:"reply"`
 	Storage    string         `json:"storage"`
+	Kinds      []string       `json:"kinds"`
 	Isolate    string         `json:"isolate"`
 	ReceivedMS float64        `json:"received_ms"`
 	NowMS      float64        `json:"now_ms"`

@@ -3,7 +3,7 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { now } from './clock.js';
 import { kvsStore, listKvs } from './kvs.js';
-import { Refused, parse } from './request.js';
+import { KINDS, Refused, parse } from './request.js';
 import { listSql, sqlStore } from './sql.js';
 import { listed, perform } from './storage.js';
 
@@ -37,7 +37,7 @@ export async function run(request) {
   const store = inSql ? sqlStore : kvsStore(asked.create);
   const reply = await perform(store, asked.op ?? { kind: 'read', key: PING_KEY });
   return answer(200, {
-    ...(asked.ping ? { storage: reply.outcome } : { reply }),
+    ...(asked.ping ? { storage: reply.outcome, kinds: KINDS } : { reply }),
     isolate: ISOLATE,
     received_ms: received,
     now_ms: now(),

@@ -27,7 +27,7 @@ export function kvsStore(create) {
     codeOf: (error) => error.code,
     refuse(op) {
       if (op.kind === 'raw') return refuseRaw(op);
-      if (!['version', 'unmodified'].includes(op.guard) || inEntity(op)) return undefined;
+      if (!['version', 'unmodified', 'token'].includes(op.guard) || inEntity(op)) return undefined;
       return { outcome: 'unsupported', message: 'a plain key of Forge KVS cannot carry a condition; an entity can' };
     },
     async ready() {},
@@ -57,7 +57,9 @@ function ask(op, create, inEntity) {
     case 'read':
       return place.get(op.key, { metadataFields: ['EXPIRE_TIME', 'UPDATED_AT'] });
     case 'delete':
-      return place.delete(op.key);
+      return op.guard
+        ? kvs.transact().delete(op.key, { entityName: ENTITY, conditions: conditionsOf(op, create) }).execute()
+        : place.delete(op.key);
   }
   const value = inEntity ? attributesOf(op.value) : op.value;
   const ttl = op.ttl > 0 ? { ttl: { value: op.ttl, unit: 'SECONDS' } } : undefined;
@@ -74,6 +76,7 @@ function ask(op, create, inEntity) {
 function conditionsOf(op, create) {
   const where = (attribute, condition) => new Filter().and(attribute, condition);
   if (op.guard === 'version') return where('version', FilterConditions.equalTo(op.counter)); // a number: "0" is answered with 422
+  if (op.guard === 'token') return where('token', FilterConditions.equalTo(op.token));
   if (op.guard === 'unmodified') return where('updatedAt', FilterConditions.equalTo(milliseconds(op.unmodified)));
   if (op.guard === 'absent' && create === 'transact') return where('version', FilterConditions.notExists());
   return undefined;

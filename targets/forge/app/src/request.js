@@ -37,11 +37,14 @@ function parseList({ home, prefix, cursor }) {
   return { home: oneOf('home', home, ['absent', 'version', 'sql']), prefix, cursor };
 }
 
-const SINGLE = ['read', 'write', 'delete'];
+const SINGLE = ['read', 'write', 'delete', 'renew'];
+
+// KINDS are told to who pings: an app that knows no renewals does not look at the condition of a delete.
+export const KINDS = [...SINGLE, 'sequence', 'raw'];
 
 function parseOp(value, limits) {
   const op = object('op', value);
-  const kind = oneOf('kind', op.kind, [...SINGLE, 'sequence', 'raw']);
+  const kind = oneOf('kind', op.kind, KINDS);
   const notBefore = op.not_before === undefined ? undefined : instant('not_before', op.not_before);
   if (notBefore > limits.latest) refuse(`not_before is more than ${FARTHEST_MS / 1000} s ahead`);
   if (kind === 'sequence') {
@@ -52,8 +55,20 @@ function parseOp(value, limits) {
   if (typeof op.key !== 'string' || !op.key.startsWith(limits.prefix)) refuse('the key is outside the prefix');
   if (kind === 'raw') return { kind, notBefore, raw: parseRaw(object('raw', op.raw)), prefix: limits.prefix };
   const single = { kind, notBefore, key: op.key, home: oneOf('home', op.home ?? '', ['', 'absent', 'version']) };
-  return kind === 'write' ? { ...single, ...parseWrite(op) } : single;
+  switch (kind) {
+    case 'write':
+      return { ...single, ...parseValue(op), ...parseCondition(op, ['', 'absent', ...OF_A_RECORD, 'unmodified']) };
+    case 'renew':
+      return { ...single, ...parseValue(op), ...parseCondition(op, OF_A_RECORD) };
+    case 'delete':
+      return { ...single, ...parseCondition(op, ['', ...OF_A_RECORD]) };
+    default:
+      return single;
+  }
 }
+
+// OF_A_RECORD are the guards that a record's owner knows.
+const OF_A_RECORD = ['version', 'token'];
 
 function parseRaw({ path, body }) {
   if (typeof path !== 'string') refuse('the path of raw must be a string');
@@ -61,24 +76,23 @@ function parseRaw({ path, body }) {
   return { path, body };
 }
 
-function parseWrite(op) {
+function parseValue(op) {
   const { token, version, updated_at, expires_at, body } = object('value', op.value);
   if (typeof token !== 'string') refuse('token must be a string');
   integer('version', version);
   for (const time of [updated_at, expires_at]) if (time !== undefined) instant('a time of the value', time);
-  const condition = object('if', op.if ?? { guard: '' });
-  const guard = oneOf('guard', condition.guard, ['', 'absent', 'version', 'unmodified']);
-  if (guard === 'version') integer('counter', condition.counter);
-  if (guard === 'unmodified') wholeMilliseconds('updated_at', condition.updated_at);
   const ttl = integer('ttl_ms', op.ttl_ms ?? 0);
   if (ttl < 0) refuse('ttl_ms must not be negative');
-  return {
-    value: { token, version, updated_at, expires_at, body },
-    guard,
-    counter: condition.counter,
-    unmodified: condition.updated_at,
-    ttl: Math.ceil(ttl / 1000),
-  };
+  return { value: { token, version, updated_at, expires_at, body }, ttl: Math.ceil(ttl / 1000) };
+}
+
+function parseCondition(op, guards) {
+  const { guard, counter, updated_at: unmodified, token } = object('if', op.if ?? { guard: '' });
+  oneOf('guard', guard, guards);
+  if (guard === 'version') integer('counter', counter);
+  if (guard === 'unmodified') wholeMilliseconds('updated_at', unmodified);
+  if (guard === 'token' && typeof token !== 'string') refuse('the token of a condition must be a string');
+  return { guard, counter, unmodified, token };
 }
 
 function json(text) {

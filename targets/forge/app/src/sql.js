@@ -55,6 +55,9 @@ export const sqlStore = {
   codeOf,
   refuse(op) {
     if (op.ttl > 0) return { outcome: 'unsupported', message: 'a row of Forge SQL has no expiry of its own; leave the TTL out' };
+    if (op.kind === 'renew' || op.guard === 'token' || (op.kind === 'delete' && op.guard)) {
+      return { outcome: 'unsupported', message: 'there is no such condition in Forge SQL; choose create=entity or create=transact' };
+    }
     if (op.kind === 'write' && misfit(op)) {
       return { outcome: 'invalid', code: 'out-of-range', message: 'a key or token of more than 500 characters, or a version of more than 32 bits' };
     }
