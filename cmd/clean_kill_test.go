@@ -18,7 +18,7 @@ import (
 	"contend/scenarios"
 	"contend/targets"
 	"contend/targets/all"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // mortal is a target whose process is killed after so many requests that may change
@@ -138,7 +138,7 @@ func TestCleanFindsWhatTheKilledLeave(t *testing.T) {
 	sim, _ := serve(t, "--quota=false", "--latency", "0", "--sweep", "1h")
 	forge := "forge+rest+http" + strings.TrimPrefix(sim, "http") + "/kvs/api/v1"
 	urls := map[string]string{
-		"redis": targettest.Redis(t), "postgres": targettest.Postgres(t), "postgres, ttl": targettest.Postgres(t) + "&ttl=expires-column",
+		"redis": servers.Redis(t), "postgres": servers.Postgres(t), "postgres, ttl": servers.Postgres(t) + "&ttl=expires-column",
 		"forge": forge, "forge, entity": forge + "?create=entity",
 	}
 	expiring := scenarios.NewLease()

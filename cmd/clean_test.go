@@ -24,7 +24,7 @@ import (
 	"contend/targets/all"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // send sends ops to a target, and wants them accepted.
@@ -98,7 +98,7 @@ func wantKeys(t *testing.T, url string, want map[string]int) {
 // What may be going on is left alone, and told with a command that removes it; keys
 // that are of no run are never touched.
 func TestCleanLeavesYoungRunsAlone(t *testing.T) {
-	url := targettest.RedisServer(t).URL
+	url := servers.RedisServer(t).URL
 	old, young, fresh := runFrom(3*time.Hour), runFrom(20*time.Minute), runFrom(0)
 	fill := func() {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestCleanLeavesYoungRunsAlone(t *testing.T) {
 // What a store of results still watches is left alone; where it is named, the store
 // is told that it is gone.
 func TestCleanLeavesWatchedKeysAlone(t *testing.T) {
-	url := targettest.RedisServer(t).URL
+	url := servers.RedisServer(t).URL
 	file := filepath.Join(t.TempDir(), "results.db")
 	run := runFrom(3 * time.Hour)
 	key := func(name string) string { return "contend-" + run + "-" + name }
@@ -290,7 +290,7 @@ func keepingForge(t *testing.T) string {
 func TestRemovalThatDoesNothing(t *testing.T) {
 	t.Setenv("CONTEND_FORGE_TOKEN", "test")
 	statements := func(statements ...string) string {
-		s := targettest.PostgresServer(t)
+		s := servers.PostgresServer(t)
 		for _, each := range append([]string{"select 1"}, statements...) {
 			send(t, s.URL, raw(each))
 		}
@@ -306,7 +306,7 @@ func TestRemovalThatDoesNothing(t *testing.T) {
 		"a soft delete": statements("create function keep() returns trigger language plpgsql as "+
 			"'begin update contend_records set token = old.token where key = old.key; return null; end'",
 			"create trigger keep before delete on contend_records for each row execute function keep()"),
-		"DEL answers 1": denyingDeletes(t, targettest.RedisServer(t).URL),
+		"DEL answers 1": denyingDeletes(t, servers.RedisServer(t).URL),
 		"204":           keepingForge(t),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestRemovalThatDoesNothing(t *testing.T) {
 
 // A watch and a probe look as well.
 func TestRemovalThatDoesNothingAfterAWatchOrProbe(t *testing.T) {
-	url := denyingDeletes(t, targettest.RedisServer(t).URL)
+	url := denyingDeletes(t, servers.RedisServer(t).URL)
 	for _, args := range [][]string{
 		{"ttl-ghost", "--keys", "2", "--ttl", "100ms", "--watch", "300ms", "--tolerance", "200ms", "--store", ""},
 		{"probe", "--only", "types"},
@@ -357,7 +357,7 @@ func TestRefusedRunLeavesNothing(t *testing.T) {
 		"nothing but a ping": {"+ping", "+hello", "+client", "+info", "+select"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := targettest.RedisServer(t).URL
+			url := servers.RedisServer(t).URL
 			send(t, url, raw(append([]string{"acl", "setuser", "poor", "on", ">secret", "~*", "&*", "-@all"}, rules...)))
 			code, stdout, stderr := contend(t, "fail-if-exists", "-t", strings.Replace(url, "redis://", "redis://poor:secret@", 1)+"?cas=watch",
 				"-n", "3", "-r", "2", "--settle", "10ms", "--no-progress")

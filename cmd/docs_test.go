@@ -13,7 +13,7 @@ import (
 
 	"contend/targets/forge/app"
 	"contend/targets/forge/apptest"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // block is a fenced block of a page: its language, the name of the file that it
@@ -117,7 +117,7 @@ func needNode(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv(targettest.RequireServers) == "1" {
+			if os.Getenv(servers.RequireServers) == "1" {
 				t.Fatal(err)
 			}
 			t.Skip(err)

@@ -18,7 +18,7 @@ import (
 	"contend/scenarios"
 	"contend/targets"
 	"contend/targets/forge/apptest"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // Through the whole way: contend, a host that stands in for the web trigger, the
@@ -26,7 +26,7 @@ import (
 // with a database behind it. Every scenario, by every strategy, with the published
 // latency.
 func TestThroughTheCompanionApp(t *testing.T) {
-	url, token := apptest.Host(t, "--latency=published", "--sql", targettest.MariaDB(t))
+	url, token := apptest.Host(t, "--latency=published", "--sql", servers.MariaDB(t))
 	t.Setenv("CONTEND_FORGE_TOKEN", token)
 	target := "forge+" + url
 	for query, server := range map[string]string{"?create=kvs": "@forge/kvs 1.6.5", "?create=entity": "@forge/kvs 1.6.5",

@@ -16,7 +16,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets/forge/apptest"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // watchReal watches a real server, and gives the result and the keys as kept.
@@ -64,7 +64,7 @@ func TestRealGhosts(t *testing.T) {
 // Redis lets go of a key at its expiry, for creates as for reads; one from which
 // somebody takes its expiry is a ghost.
 func realRedisHasNoGhosts(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	sideBySide(t, map[string]func(*testing.T){
 		"as it is": func(t *testing.T) {
 			code, r, ghosts := watchReal(t, "-t", url, "--keys", "8", "--watch", "3s", "--tolerance", "1500ms")
@@ -126,7 +126,7 @@ func persist(t *testing.T, url, pattern string, ended <-chan struct{}) (n int) {
 // PostgreSQL has no time to live; as a column, whoever creates takes over, and
 // whoever reads still sees the row.
 func realPostgresHasGhostsForReadersOnly(t *testing.T) {
-	url := targettest.Postgres(t)
+	url := servers.Postgres(t)
 	file := filepath.Join(t.TempDir(), "ghosts.db")
 	code, stdout, stderr := contend(t, "ttl-ghost", "-t", url, "--store", file)
 	if code != 4 || stdout != "" || !strings.Contains(stderr, "this target has no time to live of its own: choose ?ttl=expires-column") {

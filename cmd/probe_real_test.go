@@ -8,7 +8,7 @@ import (
 
 	"contend/report"
 	"contend/scenarios"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // probeReal probes a real server: every question is answered, as it is known; nothing
@@ -37,7 +37,7 @@ func probeReal(t *testing.T, url string, more ...string) report.Result {
 }
 
 func TestProbeRealRedis(t *testing.T) {
-	r := probeReal(t, targettest.Redis(t))
+	r := probeReal(t, servers.Redis(t))
 	if p := r.Detail.Probe; p.Answered < 30 || p.NotAsked != 0 {
 		t.Error(r.VerdictLine())
 	}
@@ -45,14 +45,14 @@ func TestProbeRealRedis(t *testing.T) {
 		t.Errorf("the error object: %s", a.Raw)
 	}
 	// The other ways of its conditions are asked by the target's URL.
-	_, r = resultOf(t, "probe", "-t", targettest.Redis(t)+"?create=watch&cas=watch", "--only", "strategy")
+	_, r = resultOf(t, "probe", "-t", servers.Redis(t)+"?create=watch&cas=watch", "--only", "strategy")
 	if all := answers(r); all["strategy/create-present"].Code != "exists" || all["strategy/version-stale"].Code != "stale" {
 		t.Errorf("%+v", all)
 	}
 }
 
 func TestProbeRealPostgres(t *testing.T) {
-	url := targettest.Postgres(t)
+	url := servers.Postgres(t)
 	r := probeReal(t, url)
 	all := answers(r)
 	if a := all["strategy/ttl"]; r.Detail.Probe.NotAsked != 1 || a.State != scenarios.ProbeNotAsked || a.Why == "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // sample is a command in the README with the output that stands below it.
@@ -84,7 +84,7 @@ func TestReadmeOnRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, shown := targettest.Redis(t), 0
+	url, shown := servers.Redis(t), 0
 	for _, s := range samplesOf(string(text)) {
 		if !strings.Contains(s.command, onRedis) {
 			continue

@@ -15,7 +15,7 @@ import (
 	"contend/report"
 	"contend/scenarios"
 	"contend/targets/all"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // strategies gives the URLs of a real server, one for each strategy of its
@@ -47,7 +47,7 @@ func strategies(t *testing.T, kind, url string) []string {
 // is. Whether there was a contest depends on the machine and is not asserted.
 func TestRealServers(t *testing.T) {
 	t.Parallel()
-	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
+	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
 		t.Run(kind, func(t *testing.T) {
 			for _, url := range strategies(t, kind, start(t)) {
 				for _, s := range scenarios.Contests() {
@@ -106,7 +106,7 @@ func checkReal(t *testing.T, info scenarios.Info, code int, r report.Result) {
 // editors do; under a time in whole seconds one is in every round, by every strategy:
 // editors whose transaction was aborted send the same again.
 func TestRealServersLoseUpdates(t *testing.T) {
-	for kind, start := range map[string]func(testing.TB) string{"redis": targettest.Redis, "postgres": targettest.Postgres} {
+	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
 		for _, url := range strategies(t, kind, start(t)) {
 			if !strings.Contains(url, "cas=") {
 				continue
@@ -152,7 +152,7 @@ func TestRealServersLoseUpdates(t *testing.T) {
 // violation.
 func TestRealRedisIsNeverAccused(t *testing.T) {
 	t.Parallel()
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	for _, s := range scenarios.Contests() {
 		if _, apart := briefly[s.Info().Name]; apart || s.Info().Unguarded {
 			continue
@@ -217,7 +217,7 @@ func keys(t *testing.T, url string) int {
 
 // Interrupted once, a run settles, reports, removes its keys and exits 130.
 func TestInterruptedRun(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	p := startRun(t, url)
 	_ = p.Process.Signal(os.Interrupt)
 	_ = p.Wait()
@@ -237,7 +237,7 @@ func TestInterruptedRun(t *testing.T) {
 
 // A run that is killed leaves its record, and keys that clean removes.
 func TestKilledRun(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	p := startRun(t, url)
 	_ = p.Process.Kill()
 	_ = p.Wait()
@@ -273,9 +273,9 @@ func TestKilledRun(t *testing.T) {
 // A server that dies in mid-run gives unknown outcomes, a stop after three rounds
 // that nobody was served in, a report, and exit 4; never a violation.
 func TestServerDiesInMidRun(t *testing.T) {
-	for name, start := range map[string]func(testing.TB) *targettest.Server{
-		"redis":    func(tb testing.TB) *targettest.Server { return targettest.RedisServer(tb) },
-		"postgres": func(tb testing.TB) *targettest.Server { return targettest.PostgresServer(tb) },
+	for name, start := range map[string]func(testing.TB) *servers.Server{
+		"redis":    func(tb testing.TB) *servers.Server { return servers.RedisServer(tb) },
+		"postgres": func(tb testing.TB) *servers.Server { return servers.PostgresServer(tb) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t)
@@ -298,7 +298,7 @@ func TestServerDiesInMidRun(t *testing.T) {
 
 // What a dry run tells is what a run sends to a store that answers everything.
 func TestDryRunTellsWhatIsSent(t *testing.T) {
-	for _, url := range []string{targettest.Redis(t), "sim:?latency=0"} {
+	for _, url := range []string{servers.Redis(t), "sim:?latency=0"} {
 		for _, s := range scenarios.Contests() {
 			if _, apart := briefly[s.Info().Name]; apart {
 				continue // who tries again, or waits, sends as many as it takes
@@ -316,16 +316,16 @@ func TestDryRunTellsWhatIsSent(t *testing.T) {
 // What stands in front of a server, or refuses a run, ends it with exit 4, the cause and
 // what to do; nothing of it is a verdict.
 func TestCauseOfARunThatCannotBe(t *testing.T) {
-	postgres := targettest.Postgres(t)
+	postgres := servers.Postgres(t)
 	for _, c := range []struct {
 		name, url string
 		says      []string
 	}{
-		{"transaction pooling", targettest.PgBouncerServer(t, postgres, "pool_mode = transaction").URL,
+		{"transaction pooling", servers.PgBouncerServer(t, postgres, "pool_mode = transaction").URL,
 			[]string{"a pooler in transaction mode is in between", "use session mode, or the server itself"}},
-		{"a full pool", targettest.PgBouncerServer(t, postgres, "pool_mode = session", "default_pool_size = 6", "query_wait_timeout = 2").URL,
+		{"a full pool", servers.PgBouncerServer(t, postgres, "pool_mode = session", "default_pool_size = 6", "query_wait_timeout = 2").URL,
 			[]string{"the pool of the pooler in between is full", "default_pool_size", "lower the number of contenders"}},
-		{"few connections", targettest.RedisServer(t, "--maxclients", "6").URL, []string{"maxclients", "lower the number of contenders"}},
+		{"few connections", servers.RedisServer(t, "--maxclients", "6").URL, []string{"maxclients", "lower the number of contenders"}},
 	} {
 		code, out, stderr := contend(t, "fail-if-exists", "-t", c.url, "-r", "3")
 		if code != 4 || out != "" {

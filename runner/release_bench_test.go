@@ -20,7 +20,7 @@ import (
 	"contend/runner"
 	"contend/targets"
 	"contend/targets/all"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // What a contender's way from the gate to the kernel costs on Redis: sent-µs-p50 is the
@@ -32,7 +32,7 @@ import (
 // plain writes prepared bytes to a socket of its own past the same gate: no client can
 // be quicker.
 func BenchmarkReleaseSkew(b *testing.B) {
-	server := targettest.Redis(b)
+	server := servers.Redis(b)
 	for _, n := range []int{12, 50, 200} {
 		for _, way := range []struct {
 			name string
@@ -59,7 +59,7 @@ func BenchmarkReleaseSkew(b *testing.B) {
 //
 //	go test -run xxx -bench ContendedCreates -benchtime 500x ./runner
 func BenchmarkContendedCreates(b *testing.B) {
-	server := targettest.Redis(b)
+	server := servers.Redis(b)
 	for _, n := range []int{12, 50, 200} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			best := redisBenchmark(b, hostOf(b, server), n)

@@ -19,6 +19,7 @@ import (
 	"contend/targets"
 	"contend/targets/all"
 	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // staggered lets each contender of a contest go at a moment of its own after the release.
@@ -365,7 +366,7 @@ func (n *noting) Round(r *runner.Round) {
 // together.
 func TestRivalsRestOnTheGuardedRequest(t *testing.T) {
 	redis := func(t *testing.T) string { return targettest.Wrong(t, "window-none") }
-	postgres := func(t *testing.T) string { return targettest.Postgres(t) }
+	postgres := func(t *testing.T) string { return servers.Postgres(t) }
 	for _, c := range []struct {
 		start       func(t *testing.T) string
 		query, read string // read is part of the request whose reply is held

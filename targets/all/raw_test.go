@@ -12,7 +12,7 @@ import (
 	"contend/targets"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -111,7 +111,7 @@ func TestRawTransactionTakesItsTime(t *testing.T) {
 // A raw command is answered as Redis answers it; what nil means depends on the
 // command.
 func TestRawRedisCommands(t *testing.T) {
-	s := try.Session(t, try.Open(t, targettest.Redis(t)), 0)
+	s := try.Session(t, try.Open(t, servers.Redis(t)), 0)
 	wrong := "WRONGTYPE Operation against a key holding the wrong kind of value"
 	for _, c := range []struct {
 		command string
@@ -147,7 +147,7 @@ func TestRawRedisCommands(t *testing.T) {
 // Raw statements are answered by the last of them, with the error object as the
 // server sends it.
 func TestRawPostgresStatements(t *testing.T) {
-	target := try.Open(t, targettest.Postgres(t))
+	target := try.Open(t, servers.Postgres(t))
 	if _, err := target.Prepare(t.Context(), targets.Needs{Sessions: 1, Timeout: time.Second}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"contend/targets"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -58,7 +58,7 @@ func altered(t *testing.T, server, text, other string) (behind string) {
 
 // A command tag that the statement does not have is Unmapped, and is told.
 func TestPostgresAcceptsNoOtherTag(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	seed := try.SessionOn(t, server)
 	for _, c := range []struct {
 		query, tag, other string
@@ -89,7 +89,7 @@ func TestPostgresAcceptsNoOtherTag(t *testing.T) {
 
 // What keeps a run from starting is named by its cause.
 func TestPostgresRefusalsAreToldByTheirCause(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	for name, c := range map[string]struct{ setup, code, says string }{
 		"readonly":  {"alter database readonly set default_transaction_read_only = on", "25006", "name the primary in the URL"},
 		"othertype": {"create table contend_records (key text primary key, token int, version text, updated_at int, expires_at int, body int)", "42883", "not as contend makes it"},

@@ -18,7 +18,7 @@ import (
 	"contend/targets"
 	"contend/targets/all"
 	"contend/targets/postgres"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -76,7 +76,7 @@ func takenOver(ctx context.Context, session targets.Session, admin *pgx.Conn, re
 }
 
 func TestPostgresExpires(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	admin := postgresAdmin(t, server)
 	for create, refusal := range takeovers {
 		url := server + expiresColumn + "&create=" + create

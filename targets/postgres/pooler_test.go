@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"contend/targets"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -45,7 +45,7 @@ func expectUntouched(t *testing.T, pooler string, sessions int) {
 // What gives the sessions of the server from hand to hand is refused, and nothing is
 // left in them.
 func TestPostgresRefusesSharedSessions(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	for name, settings := range map[string][]string{
 		"transaction":              {"pool_mode = transaction", "default_pool_size = 4"},
 		"transaction, one session": {"pool_mode = transaction", "default_pool_size = 1"},
@@ -53,7 +53,7 @@ func TestPostgresRefusesSharedSessions(t *testing.T) {
 		"statement":                {"pool_mode = statement", "default_pool_size = 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pooler := targettest.PgBouncerServer(t, server, settings...).URL
+			pooler := servers.PgBouncerServer(t, server, settings...).URL
 			// Both sessions exist before they are asked for.
 			first, second := postgresAdmin(t, server), postgresAdmin(t, server)
 			_, _ = first, second
@@ -75,8 +75,8 @@ func TestPostgresRefusesSharedSessions(t *testing.T) {
 // In session mode all promises are kept, and a session that goes back to the pooler is as
 // it came, though nothing there resets it.
 func TestPostgresBehindAPoolerInSessionMode(t *testing.T) {
-	server := targettest.Postgres(t)
-	pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 12", "server_reset_query =").URL
+	server := servers.Postgres(t)
+	pooler := servers.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 12", "server_reset_query =").URL
 	for _, strategies := range postgresStrategies[:3] {
 		if err := try.Suite(t.Context(), try.Open(t, pooler+strategies), try.NeedsOf(6)); err != nil {
 			t.Error(err)
@@ -102,9 +102,9 @@ func TestPostgresBehindAPoolerInSessionMode(t *testing.T) {
 // A pool with no session left makes a connection wait; the error names the limit, and
 // how many the run had got.
 func TestPostgresPoolIsFull(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	t.Run("for the run", func(t *testing.T) {
-		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 3").URL
+		pooler := servers.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 3").URL
 		target := try.Prepared(t, pooler, try.NeedsOf(4))
 		for i := range 3 {
 			try.Session(t, target, i)
@@ -116,27 +116,27 @@ func TestPostgresPoolIsFull(t *testing.T) {
 		}
 	})
 	t.Run("for the first two", func(t *testing.T) {
-		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 1").URL
+		pooler := servers.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 1").URL
 		err := try.Prepare(try.Within(t, time.Second), t, pooler, try.NeedsOf(4))
 		try.ExpectError(t, err, "", "its pool is full", "default_pool_size", "lower the number of contenders")
 	})
 	t.Run("refused", func(t *testing.T) {
-		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "max_client_conn = 1").URL
+		pooler := servers.PgBouncerServer(t, server, "pool_mode = session", "max_client_conn = 1").URL
 		try.ExpectError(t, try.Prepare(t.Context(), t, pooler, try.NeedsOf(4)), "", "max_client_conn", "lower the number of contenders")
 	})
 	t.Run("waited too long", func(t *testing.T) {
-		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 1", "query_wait_timeout = 1").URL
+		pooler := servers.PgBouncerServer(t, server, "pool_mode = session", "default_pool_size = 1", "query_wait_timeout = 1").URL
 		try.ExpectError(t, try.Prepare(t.Context(), t, pooler, try.NeedsOf(4)), "", "query_wait_timeout", "default_pool_size")
 	})
 	t.Run("a parameter that it does not pass on", func(t *testing.T) {
-		pooler := targettest.PgBouncerServer(t, server, "pool_mode = session").URL
+		pooler := servers.PgBouncerServer(t, server, "pool_mode = session").URL
 		err := try.Prepare(t.Context(), t, pooler+"&options="+url.QueryEscape("-c lock_timeout=1"), try.NeedsOf(4))
 		try.ExpectError(t, err, "", "unsupported startup parameter", "leave it out of the URL")
 	})
 }
 
 func TestPostgresRefusesPGlite(t *testing.T) {
-	server := targettest.PGliteServer(t).URL
+	server := servers.PGliteServer(t).URL
 	for range 2 {
 		err := try.Prepare(t.Context(), t, server, try.NeedsOf(3))
 		try.ExpectError(t, err, "", "several connections share one session", "PGlite")

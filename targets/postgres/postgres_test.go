@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"contend/targets"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -64,28 +64,8 @@ var (
 		expiresColumn + "&create=serializable&cas=where", expiresColumn + "&cas=serializable"}
 )
 
-func TestPostgresKeepsThePromises(t *testing.T) {
-	server := targettest.Postgres(t)
-	for _, create := range postgresCreates {
-		for _, cas := range postgresCASes {
-			strategies := "&create=" + create + "&cas=" + cas
-			t.Run(strategies, func(t *testing.T) {
-				if err := try.Suite(t.Context(), try.Open(t, server+strategies), try.NeedsOf(6)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
-	for create := range takeovers {
-		for _, cas := range postgresCASes {
-			strategies := expiresColumn + "&create=" + create + "&cas=" + cas
-			t.Run(strategies, func(t *testing.T) {
-				if err := try.Suite(t.Context(), try.Open(t, server+strategies), try.NeedsOf(6), targettest.TTL(targettest.Shown)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
+func TestPostgresOfFiftyContenders(t *testing.T) {
+	server := servers.Postgres(t)
 	for i := range postgresCreates {
 		t.Run("fifty contenders, create="+postgresCreates[i], func(t *testing.T) {
 			if err := try.Suite(t.Context(), try.Open(t, server+"&create="+postgresCreates[i]), try.NeedsOf(50)); err != nil {
@@ -99,7 +79,7 @@ func TestPostgresKeepsThePromises(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	server := targettest.Postgres(t)
+	server := servers.Postgres(t)
 	for name, test := range map[string]func(t *testing.T, server string){
 		"describes itself":               postgresDescribesItself,
 		"sorts errors":                   postgresSortsErrors,
@@ -445,7 +425,7 @@ func postgresReadsOthersRows(t *testing.T, server string) {
 
 func TestPostgresKilledInMidOperation(t *testing.T) {
 	for _, strategy := range []string{"&create=on-conflict", "&create=serializable"} {
-		server := targettest.PostgresServer(t)
+		server := servers.PostgresServer(t)
 		session := try.SessionOn(t, server.URL+strategy)
 		_, replies := waiting(t, t.Context(), server.URL, session, try.Write("locked", "a", try.IfAbsent))
 		server.Kill()
@@ -460,7 +440,7 @@ func TestPostgresKilledInMidOperation(t *testing.T) {
 
 func TestPostgresConnectionLostAtCommit(t *testing.T) {
 	for _, strategies := range postgresStrategies {
-		url := targettest.Postgres(t)
+		url := servers.Postgres(t)
 		admin := postgresAdmin(t, url)
 		session := try.SessionOn(t, url+strategies)
 		failAtCommit(t, admin)
@@ -474,7 +454,7 @@ func TestPostgresConnectionLostAtCommit(t *testing.T) {
 }
 
 func TestPostgresRefusesTheLogin(t *testing.T) {
-	server := targettest.PostgresServer(t, "max_connections=8", "superuser_reserved_connections=1")
+	server := servers.PostgresServer(t, "max_connections=8", "superuser_reserved_connections=1")
 	admin := postgresAdmin(t, server.URL)
 	execute(t, admin, "create role guarded login superuser password 'open-sesame'")
 	rules := query[string](t, admin, "show hba_file")

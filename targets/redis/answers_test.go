@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"contend/targets"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -210,7 +210,7 @@ func TestRedisNamesTheServer(t *testing.T) {
 // A user without dangerous commands, and without scripts, goes on as far as the run has no
 // need of them.
 func TestRedisUserWithoutDangerousCommands(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin := redisAdmin(t, url)
 	command(t, admin, "acl setuser careful on >hunter2 ~* +@all -@dangerous; acl setuser unscripted on >hunter2 ~* +@all -@dangerous -@scripting")
 	as := func(user string) string { return strings.Replace(url, "redis://", "redis://"+user+":hunter2@", 1) }
@@ -284,7 +284,7 @@ func TestRedisRefusalsAreToldByTheirCause(t *testing.T) {
 
 // A server whose connections are all taken is not one that does not run.
 func TestRedisOfFewConnections(t *testing.T) {
-	server := targettest.RedisServer(t, "--maxclients", "3")
+	server := servers.RedisServer(t, "--maxclients", "3")
 	target := try.Prepared(t, server.URL, try.NeedsOf(1))
 	for i := range 8 {
 		session, err := target.Open(t.Context(), i)
@@ -301,7 +301,7 @@ func TestRedisOfFewConnections(t *testing.T) {
 
 // A process that may open no more files says so, by each client.
 func TestNoFileLeft(t *testing.T) {
-	url, postgres := targettest.Redis(t), targettest.Postgres(t)
+	url, postgres := servers.Redis(t), servers.Postgres(t)
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -327,9 +327,9 @@ func TestNoFileLeft(t *testing.T) {
 // Two nodes of a real cluster: what belongs to the other is explained, and a hash tag puts
 // all keys on one.
 func TestRedisCluster(t *testing.T) {
-	nodes := []*targettest.Server{}
+	nodes := []*servers.Server{}
 	for range 2 {
-		nodes = append(nodes, targettest.RedisServer(t, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"))
+		nodes = append(nodes, servers.RedisServer(t, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"))
 	}
 	first, second := redisAdmin(t, nodes[0].URL), redisAdmin(t, nodes[1].URL)
 	command(t, first, "cluster addslotsrange 0 8191")

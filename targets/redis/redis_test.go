@@ -28,7 +28,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"contend/targets"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/try"
 )
 
@@ -62,15 +62,8 @@ func command(t *testing.T, client *redis.Client, commands string) {
 
 var redisStrategies = []string{"create=nx&cas=lua", "create=nx&cas=watch", "create=watch&cas=lua", "create=watch&cas=watch"}
 
-func TestRedisKeepsThePromises(t *testing.T) {
-	url := targettest.Redis(t)
-	for _, strategies := range redisStrategies {
-		t.Run(strategies, func(t *testing.T) {
-			if err := try.Suite(t.Context(), try.Open(t, url+"?"+strategies), try.NeedsOf(8), targettest.TTL(targettest.Gone)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+func TestRedisOfFiftyContenders(t *testing.T) {
+	url := servers.Redis(t)
 	t.Run("fifty contenders", func(t *testing.T) {
 		if err := try.Suite(t.Context(), try.Open(t, url), try.NeedsOf(50)); err != nil {
 			t.Error(err)
@@ -82,7 +75,7 @@ func TestRedisKeepsThePromises(t *testing.T) {
 }
 
 func TestRedisDescribesItself(t *testing.T) {
-	got := try.Described(t, targettest.Redis(t)+"/3?create=watch", try.NeedsOf(1))
+	got := try.Described(t, servers.Redis(t)+"/3?create=watch", try.NeedsOf(1))
 	if !strings.HasPrefix(got.Server, "Redis ") && !strings.HasPrefix(got.Server, "Valkey ") {
 		t.Errorf("server %q", got.Server)
 	}
@@ -93,7 +86,7 @@ func TestRedisDescribesItself(t *testing.T) {
 }
 
 func TestRedisSortsErrorReplies(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin := redisAdmin(t, url)
 	command(t, admin, "rpush list 1")
 	command(t, admin, "acl setuser reader on >hunter2 ~* +info +@read +@connection +script|load +watch +unwatch")
@@ -137,7 +130,7 @@ func TestRedisSortsErrorReplies(t *testing.T) {
 
 // A refusal, of whatever kind, leaves the session whole, on its one connection.
 func TestRedisSessionOutlivesARefusal(t *testing.T) {
-	server := targettest.RedisServer(t)
+	server := servers.RedisServer(t)
 	session, admin := try.SessionOn(t, server.URL), redisAdmin(t, server.URL)
 	connections := func() int { return strings.Count(admin.ClientList(t.Context()).Val(), "\n") }
 	command(t, admin, "replicaof 127.0.0.1 1")
@@ -152,7 +145,7 @@ func TestRedisSessionOutlivesARefusal(t *testing.T) {
 }
 
 func TestRedisTellsForeignValuesFromOurs(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin := redisAdmin(t, url)
 	for _, foreign := range []string{"hello", "5", "null", "[]", "{}", `{"token":5}`, `{"version":0}`, `"text"`, ""} {
 		if err := admin.Set(t.Context(), "foreign", foreign, 0).Err(); err != nil {
@@ -176,7 +169,7 @@ func TestRedisTellsForeignValuesFromOurs(t *testing.T) {
 }
 
 func TestRedisWritesWithAnExpiry(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin := redisAdmin(t, url)
 	for _, strategies := range []string{"create=nx&cas=lua", "create=watch&cas=watch"} {
 		session := try.SessionOn(t, url+"?"+strategies)
@@ -198,7 +191,7 @@ func TestRedisWritesWithAnExpiry(t *testing.T) {
 }
 
 func TestRedisListsWhatBeginsWithThePrefix(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin, target := redisAdmin(t, url), try.Prepared(t, url, try.NeedsOf(1))
 	for _, prefix := range []string{"a*", "a?", "a[bc]", `a\*`, "a^-]"} {
 		command(t, admin, "flushall")
@@ -218,7 +211,7 @@ func TestRedisListsWhatBeginsWithThePrefix(t *testing.T) {
 
 // pausedOp sends a create to a Redis that holds writes back and returns when the
 // server has it.
-func pausedOp(t *testing.T, ctx context.Context, server *targettest.Server) (targets.Session, <-chan targets.Reply) {
+func pausedOp(t *testing.T, ctx context.Context, server *servers.Server) (targets.Session, <-chan targets.Reply) {
 	t.Helper()
 	session, admin := try.SessionOn(t, server.URL), redisAdmin(t, server.URL)
 	command(t, admin, "client pause 3600000 write")
@@ -231,7 +224,7 @@ func pausedOp(t *testing.T, ctx context.Context, server *targettest.Server) (tar
 }
 
 func TestRedisKilledInMidOperation(t *testing.T) {
-	server := targettest.RedisServer(t)
+	server := servers.RedisServer(t)
 	session, replies := pausedOp(t, t.Context(), server)
 	server.Kill()
 	try.ExpectLost(t, session, <-replies, "connection")
@@ -239,13 +232,13 @@ func TestRedisKilledInMidOperation(t *testing.T) {
 
 func TestRedisOpCancelledInMidOperation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	session, replies := pausedOp(t, ctx, targettest.RedisServer(t))
+	session, replies := pausedOp(t, ctx, servers.RedisServer(t))
 	cancel()
 	try.ExpectLost(t, session, <-replies, "cancelled")
 }
 
 func TestRedisOpTimedOutInMidOperation(t *testing.T) {
-	server := targettest.RedisServer(t)
+	server := servers.RedisServer(t)
 	session := try.SessionOn(t, server.URL)
 	command(t, redisAdmin(t, server.URL), "client pause 3600000 all")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -254,7 +247,7 @@ func TestRedisOpTimedOutInMidOperation(t *testing.T) {
 }
 
 func TestRedisPassword(t *testing.T) {
-	server := targettest.RedisServer(t, "--requirepass", "open-sesame")
+	server := servers.RedisServer(t, "--requirepass", "open-sesame")
 	as := func(userinfo string) string { return strings.Replace(server.URL, "redis://", "redis://"+userinfo, 1) }
 	if err := try.Suite(t.Context(), try.Open(t, as(":open-sesame@")), try.NeedsOf(2)); err != nil {
 		t.Error(err)
@@ -280,7 +273,7 @@ func TestRedisUnreachable(t *testing.T) {
 }
 
 func TestRedisDatabases(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	try.Expect(t, try.SessionOn(t, url+"/3"), try.Write("key", "a", try.IfAbsent), targets.OK, "")
 	try.Expect(t, try.SessionOn(t, url+"/0"), try.Read("key"), targets.Missing, "")
 	try.Expect(t, try.SessionOn(t, url+"/3"), try.Read("key"), targets.OK, "")
@@ -299,7 +292,7 @@ func TestRedisOverTLS(t *testing.T) {
 	signed, secret := selfSigned()
 	certificate, key := fileOf(t, signed), fileOf(t, secret)
 	_, port, _ := net.SplitHostPort(try.ClosedPort(t))
-	server := targettest.RedisServer(t, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no")
+	server := servers.RedisServer(t, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no")
 	t.Setenv("SSL_CERT_FILE", certificate)
 	if err := try.Suite(t.Context(), try.Open(t, "rediss://127.0.0.1:"+port+"?create=watch"), try.NeedsOf(4)); err != nil {
 		t.Error(err)
@@ -384,7 +377,7 @@ func beforeMulti(t *testing.T, url string, do func()) (behind string) {
 // A key that is written between WATCH and EXEC refuses a write on its version,
 // which has changed; a write on its time, which may be as it was, is aborted.
 func TestRedisWatchedKeyIsTouched(t *testing.T) {
-	url := targettest.Redis(t)
+	url := servers.Redis(t)
 	admin := try.SessionOn(t, url)
 	at := time.Date(2026, 11, 30, 12, 34, 56, 0, time.UTC)
 	put := try.Write("touched", "other", targets.Condition{})

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/wrong/stores"
 )
 
@@ -46,7 +47,7 @@ func WrongStores() []WrongStore {
 
 // StartWrong starts the wrong store that a command line names: NAME [flags]. What it
 // needs beside programs that are installed is in dir. The error of a missing program
-// is ErrNotInstalled, and flag.ErrHelp that of a command line that asks for help.
+// is servers.ErrNotInstalled, and flag.ErrHelp that of a command line that asks for help.
 func StartWrong(dir string, arguments ...string) (*WrongServer, error) {
 	if len(arguments) == 0 {
 		return nil, errors.New("the name of a wrong store is missing")
@@ -138,7 +139,7 @@ func (w *WrongServer) store(s stores.Store, o stores.Options) (string, error) {
 }
 
 // server starts a real server in a directory of its own.
-func (w *WrongServer) server(start func(dir string) (*Server, error)) (*Server, error) {
+func (w *WrongServer) server(start func(dir string) (*servers.Server, error)) (*servers.Server, error) {
 	dir := filepath.Join(w.dir, fmt.Sprint(len(w.stops)))
 	// PostgreSQL's user has to pass through.
 	if err := errors.Join(os.Chmod(w.dir, 0o711), os.Mkdir(dir, 0o755)); err != nil {
@@ -152,8 +153,8 @@ func (w *WrongServer) server(start func(dir string) (*Server, error)) (*Server, 
 	return server, nil
 }
 
-func (w *WrongServer) redis(arguments ...string) (*Server, error) {
-	return w.server(func(dir string) (*Server, error) { return StartRedis(dir, arguments...) })
+func (w *WrongServer) redis(arguments ...string) (*servers.Server, error) {
+	return w.server(func(dir string) (*servers.Server, error) { return servers.StartRedis(dir, arguments...) })
 }
 
 // hostPort is the address in the URL of a server of ours.
@@ -170,7 +171,7 @@ func (w *WrongServer) provide(s stores.Store, o *stores.Options) error {
 	if s.Backends == "" || len(o.Backends) > 0 {
 		return nil
 	}
-	add := func(server *Server, err error) error {
+	add := func(server *servers.Server, err error) error {
 		if err == nil {
 			o.Backends = append(o.Backends, hostPort(server.URL))
 		}
@@ -193,7 +194,7 @@ func (w *WrongServer) provide(s stores.Store, o *stores.Options) error {
 }
 
 // replica starts a replica of a Redis, behind it by o.Delay.
-func (w *WrongServer) replica(primary string, o stores.Options) (*Server, error) {
+func (w *WrongServer) replica(primary string, o stores.Options) (*servers.Server, error) {
 	i := slices.IndexFunc(stores.All(), func(s stores.Store) bool { return s.Name == "slow-link" })
 	link, err := w.store(stores.All()[i], stores.Options{Backends: []string{primary}, Delay: o.Delay})
 	if err != nil {
@@ -205,8 +206,8 @@ func (w *WrongServer) replica(primary string, o stores.Options) (*Server, error)
 
 // Wrong starts a wrong store for the time of a test, as StartWrong does, and gives its
 // URL. Where a program is not installed the test is skipped, or fails if
-// RequireServers says so.
+// servers.RequireServers says so.
 func Wrong(tb testing.TB, arguments ...string) string {
 	tb.Helper()
-	return forTest(tb, func(dir string) (*WrongServer, error) { return StartWrong(dir, arguments...) }).URL
+	return servers.ForTest(tb, func(dir string) (*WrongServer, error) { return StartWrong(dir, arguments...) }).URL
 }

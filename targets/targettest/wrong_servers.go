@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"contend/targets/targettest/servers"
 	"contend/targets/targettest/wrong/stores"
 )
 
@@ -53,10 +54,10 @@ var wrongServers = []WrongStore{
 	{Name: "pgbouncer-full", Says: "a real PgBouncer in session mode with four sessions: further clients wait",
 		start: func(w *WrongServer, _ stores.Options) (string, error) { return w.pgBouncer("session") }},
 	{Name: "pglite", Says: "a real PGlite behind its socket server: all clients share one session",
-		start: func(w *WrongServer, _ stores.Options) (string, error) { return urlOf(w.server(StartPGlite)) }},
+		start: func(w *WrongServer, _ stores.Options) (string, error) { return urlOf(w.server(servers.StartPGlite)) }},
 }
 
-func urlOf(s *Server, err error) (string, error) {
+func urlOf(s *servers.Server, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -103,8 +104,8 @@ create function keep() returns trigger language plpgsql as 'begin return null; e
 create trigger keep before delete on contend_records for each row execute function keep();
 `
 
-func (w *WrongServer) postgres() (*Server, error) {
-	return w.server(func(dir string) (*Server, error) { return StartPostgres(dir) })
+func (w *WrongServer) postgres() (*servers.Server, error) {
+	return w.server(func(dir string) (*servers.Server, error) { return servers.StartPostgres(dir) })
 }
 
 // postgresAs starts a PostgreSQL with a script of statements that makes the role app,
@@ -114,7 +115,7 @@ func (w *WrongServer) postgresAs(script string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), servers.ReadyWithin)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, server.URL)
 	if err != nil {
@@ -133,8 +134,8 @@ func (w *WrongServer) pgBouncer(mode string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bouncer, err := w.server(func(dir string) (*Server, error) {
-		return StartPgBouncer(dir, postgres.URL, "pool_mode = "+mode, "default_pool_size = 4", "max_client_conn = 300")
+	bouncer, err := w.server(func(dir string) (*servers.Server, error) {
+		return servers.StartPgBouncer(dir, postgres.URL, "pool_mode = "+mode, "default_pool_size = 4", "max_client_conn = 300")
 	})
 	if err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // alone are the wrong stores that need no program that is installed.
@@ -74,7 +75,7 @@ func TestWrongStoresServeUntilTheyAreStopped(t *testing.T) {
 
 // A proxy starts the servers that it stands in front of, unless they are named.
 func TestWrongStoreWithServersOfItsOwn(t *testing.T) {
-	redis := targettest.Redis(t)
+	redis := servers.Redis(t)
 	for name, backends := range map[string]int{"slow-link": 1, "two-masters": 2, "lagging-replica": 2} {
 		if target := targettest.Wrong(t, name); !answers(t, target) {
 			t.Errorf("%s does not listen", name)

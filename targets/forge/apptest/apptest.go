@@ -19,7 +19,7 @@ import (
 
 	"contend/targets/forge/app"
 	"contend/targets/forge/shim"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 //go:embed host.mjs
@@ -32,11 +32,22 @@ const startedWithin, stoppedWithin = 60 * time.Second, 10 * time.Second
 // URL of its web trigger and the token that it wants. Both end with the test.
 // simFlags are further flags of "contend sim serve"; a later one wins. Where
 // Node.js or npm is missing the test is skipped, or fails if
-// targettest.RequireServers says so.
+// servers.RequireServers says so.
 func Host(tb testing.TB, simFlags ...string) (url, token string) {
 	tb.Helper()
 	needNode(tb)
-	return startApp(tb, installApp(tb), startSim(tb, simFlags...))
+	token = rand.Text()
+	return startApp(tb, token, installApp(tb), startSim(tb, simFlags...)), token
+}
+
+// Token is what HostWithToken wants.
+const Token = "a-token-for-tests"
+
+// HostWithToken is Host with a token that is known before, for tests side by side.
+func HostWithToken(tb testing.TB, simFlags ...string) (url string) {
+	tb.Helper()
+	needNode(tb)
+	return startApp(tb, Token, installApp(tb), startSim(tb, simFlags...))
 }
 
 // startSim starts the emulator and gives its URL.
@@ -51,10 +62,9 @@ func startSim(tb testing.TB, flags ...string) string {
 }
 
 // startApp starts the app that is installed in a folder against a storage server.
-func startApp(tb testing.TB, dir, storage string) (url, token string) {
+func startApp(tb testing.TB, token, dir, storage string) (url string) {
 	tb.Helper()
-	token = rand.Text()
-	return startHost(tb, dir, "CONTEND_SIM_URL="+storage, "CONTEND_FORGE_TOKEN="+token) + "/x1/contend", token
+	return startHost(tb, dir, "CONTEND_SIM_URL="+storage, "CONTEND_FORGE_TOKEN="+token) + "/x1/contend"
 }
 
 // startHost starts the host for the app in a folder, with further variables in its
@@ -97,10 +107,10 @@ func needNode(tb testing.TB) {
 		if _, err := exec.LookPath(program); err == nil {
 			continue
 		}
-		if os.Getenv(targettest.RequireServers) == "1" {
+		if os.Getenv(servers.RequireServers) == "1" {
 			tb.Fatalf("%s is not installed", program)
 		}
-		tb.Skipf("%s is not installed; %s=1 makes this a failure", program, targettest.RequireServers)
+		tb.Skipf("%s is not installed; %s=1 makes this a failure", program, servers.RequireServers)
 	}
 }
 

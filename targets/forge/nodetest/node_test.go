@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"contend/targets/forge/shim"
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 // How long the server may take to start and to stop, and another program to end.
@@ -28,9 +28,9 @@ const readyWithin, stoppedWithin, doneWithin = 30 * time.Second, 10 * time.Secon
 // usual is the variable that the shim takes the server's URL from.
 const usual = "CONTEND_SIM_URL"
 
-// servers gives the servers of a file, as their flags by the variable that their
+// flagsOf gives the servers of a file, as their flags by the variable that their
 // URL is in. A file that is not here has one without quota.
-func servers(t *testing.T, file string) map[string][]string {
+func flagsOf(t *testing.T, file string) map[string][]string {
 	switch file {
 	case "ghosts.test.js":
 		return map[string][]string{
@@ -42,7 +42,7 @@ func servers(t *testing.T, file string) map[string][]string {
 	case "quota.test.js":
 		return map[string][]string{usual: {"--quota"}}
 	case "sql.test.js":
-		return map[string][]string{usual: {"--quota=false", "--sql=" + targettest.MariaDB(t)}}
+		return map[string][]string{usual: {"--quota=false", "--sql=" + servers.MariaDB(t)}}
 	}
 	return map[string][]string{usual: {"--quota=false"}}
 }
@@ -56,7 +56,7 @@ func TestRealPackages(t *testing.T) {
 	// node runs a file against its servers, which get further flags.
 	node := func(t *testing.T, file string, more ...string) (string, error) {
 		var environment []string
-		for variable, flags := range servers(t, file) {
+		for variable, flags := range flagsOf(t, file) {
 			environment = append(environment, variable+"="+serve(t, program, append(flags, more...)...))
 		}
 		return run(t, project, environment, "node", "--require", "./forge-shim.cjs", "--test", "--test-reporter=tap", file)
@@ -122,10 +122,10 @@ func install(t *testing.T) string {
 // lack skips a test for something that is not there, or fails it.
 func lack(t *testing.T, what string) {
 	t.Helper()
-	if os.Getenv(targettest.RequireServers) == "1" {
+	if os.Getenv(servers.RequireServers) == "1" {
 		t.Fatal(what)
 	}
-	t.Skipf("%s; %s=1 makes this a failure", what, targettest.RequireServers)
+	t.Skipf("%s; %s=1 makes this a failure", what, servers.RequireServers)
 }
 
 // serve starts a server for the time of a test and gives its URL.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"contend/targets/targettest"
+	"contend/targets/targettest/servers"
 )
 
 const sqlPath = "/sql/api/v1/execute"
@@ -56,7 +56,7 @@ func TestSQLWithoutADatabase(t *testing.T) {
 }
 
 func TestSQL(t *testing.T) {
-	h := newHandler(Options{SQL: open(t, targettest.MariaDB(t))})
+	h := newHandler(Options{SQL: open(t, servers.MariaDB(t))})
 	post(t, h, sqlPath+"/ddl", statementOf("CREATE TABLE list (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40), version INT NOT NULL)"), 200, affected(0, 0))
 	for _, c := range []struct {
 		query  string
@@ -86,7 +86,7 @@ func TestSQL(t *testing.T) {
 }
 
 func TestSQLErrors(t *testing.T) {
-	h := newHandler(Options{SQL: open(t, targettest.MariaDB(t))})
+	h := newHandler(Options{SQL: open(t, servers.MariaDB(t))})
 	post(t, h, sqlPath+"/ddl", statementOf("CREATE TABLE one (id INT PRIMARY KEY)"), 200, affected(0, 0))
 	post(t, h, sqlPath, statementOf("INSERT INTO one VALUES (1)"), 200, affected(1, 0))
 	for query, code := range map[string]string{
@@ -108,7 +108,7 @@ func TestSQLErrors(t *testing.T) {
 
 // A transaction, a setting or a lock ends with its call.
 func TestSQLCallsAreApart(t *testing.T) {
-	h := newHandler(Options{SQL: open(t, targettest.MariaDB(t))})
+	h := newHandler(Options{SQL: open(t, servers.MariaDB(t))})
 	post(t, h, sqlPath+"/ddl", statementOf("CREATE TABLE one (id INT PRIMARY KEY)"), 200, affected(0, 0))
 	post(t, h, sqlPath, statementOf("SET @kept = 1"), 200, affected(0, 0))
 	post(t, h, sqlPath, statementOf("LOCK TABLES one READ"), 200, affected(0, 0))
@@ -119,7 +119,7 @@ func TestSQLCallsAreApart(t *testing.T) {
 }
 
 func TestOfTwelveOptimisticUpdatesOneIsDone(t *testing.T) {
-	h := newHandler(Options{SQL: open(t, targettest.MariaDB(t))})
+	h := newHandler(Options{SQL: open(t, servers.MariaDB(t))})
 	post(t, h, sqlPath+"/ddl", statementOf("CREATE TABLE list (id INT PRIMARY KEY, holder INT, version INT)"), 200, affected(0, 0))
 	post(t, h, sqlPath, statementOf("INSERT INTO list VALUES (1, NULL, 0)"), 200, affected(1, 0))
 	answers := make([]string, 12)

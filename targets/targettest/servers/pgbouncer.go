@@ -1,11 +1,9 @@
 //go:build unix
 
-package targettest
+package servers
 
 import (
-	"embed"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -25,7 +23,7 @@ import (
 //
 // PgBouncer too refuses to run as root: see StartPostgres.
 func StartPgBouncer(dir, postgres string, settings ...string) (*Server, error) {
-	program, err := findServer("pgbouncer")
+	program, err := find("pgbouncer")
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +55,6 @@ func StartPgBouncer(dir, postgres string, settings ...string) (*Server, error) {
 	return start(command, through.String(), func() bool { return takesConnections(through.Host) })
 }
 
-// findServer looks for a server's program in PATH, then where only root has it there.
-func findServer(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	path, err := exec.LookPath(filepath.Join("/usr/sbin", name))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, ErrNotInstalled)
-	}
-	return path, nil
-}
-
 func takesConnections(address string) bool {
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
@@ -78,49 +64,8 @@ func takesConnections(address string) bool {
 	return true
 }
 
-//go:embed pglite
-var pglite embed.FS
-
-// StartPGlite installs PGlite and its socket server from npm in dir, and starts it: a
-// PostgreSQL in which all connections are on one session. The error of missing programs
-// is ErrNotInstalled.
-func StartPGlite(dir string) (*Server, error) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("%s: %w", program, ErrNotInstalled)
-		}
-	}
-	project, err := fs.Sub(pglite, "pglite")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.CopyFS(dir, project); err != nil {
-		return nil, err
-	}
-	// The peers that it asks for are extensions, which nobody loads here.
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--legacy-peer-deps")
-	install.Dir = dir
-	if output, err := install.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", install, err, output)
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	command := exec.Command("node", "server.mjs", port)
-	command.Dir = dir
-	address := net.JoinHostPort("127.0.0.1", port)
-	return start(command, "postgres://postgres@"+address+"/postgres?sslmode=disable", func() bool { return takesConnections(address) })
-}
-
 // PgBouncerServer is StartPgBouncer for the time of a test.
 func PgBouncerServer(tb testing.TB, postgres string, settings ...string) *Server {
 	tb.Helper()
-	return forTest(tb, func(dir string) (*Server, error) { return StartPgBouncer(dir, postgres, settings...) })
-}
-
-// PGliteServer is StartPGlite for the time of a test.
-func PGliteServer(tb testing.TB) *Server {
-	tb.Helper()
-	return forTest(tb, StartPGlite)
+	return ForTest(tb, func(dir string) (*Server, error) { return StartPgBouncer(dir, postgres, settings...) })
 }

@@ -1,8 +1,9 @@
 //go:build unix
 
-package targettest
+package servers
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,10 +22,10 @@ import (
 //
 // It runs as the same user as PostgreSQL does.
 func StartMariaDB(dir string, options ...string) (*Server, error) {
-	install, errInstall := exec.LookPath("mariadb-install-db")
-	mariadbd, errServer := findServer("mariadbd")
-	if errInstall != nil || errServer != nil {
-		return nil, fmt.Errorf("mariadb-install-db and mariadbd: %w", ErrNotInstalled)
+	install, errInstall := find("mariadb-install-db")
+	mariadbd, errServer := find("mariadbd")
+	if err := errors.Join(errInstall, errServer); err != nil {
+		return nil, err
 	}
 	const accounts = `CREATE DATABASE IF NOT EXISTS contend;
 CREATE USER IF NOT EXISTS contend IDENTIFIED BY 'contend-password';
@@ -86,5 +87,5 @@ func MariaDB(tb testing.TB) string {
 // MariaDBServer is MariaDB for a test that does something to the server itself.
 func MariaDBServer(tb testing.TB, options ...string) *Server {
 	tb.Helper()
-	return forTest(tb, func(dir string) (*Server, error) { return StartMariaDB(dir, options...) })
+	return ForTest(tb, func(dir string) (*Server, error) { return StartMariaDB(dir, options...) })
 }
