@@ -212,7 +212,7 @@ func preparing(err error) error {
 // supported refuses a target that lacks what a run needs, before anything is sent.
 func supported(t targets.Target, needs targets.Needs) error {
 	if err := t.Describe().Check(needs); err != nil {
-		return &cannotRun{err}
+		return preparing(err)
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ type TTL struct {
 }
 
 // Check is an error with ErrUnsupported in its chain where the target lacks something
-// that a run needs. Nothing is sent to find out.
+// that a run needs, and a *UsageError where it has it, but takes no such values. Nothing is
+// sent to find out.
 func (d Description) Check(n Needs) error {
 	lacks := func(what, instead string) error {
 		return fmt.Errorf("%s: this target has no %s: %s: %w", d.URL, what, instead, ErrUnsupported)
@@ -79,21 +80,22 @@ func (d Description) Check(n Needs) error {
 		return lacks("time to live of its own", cmp.Or(d.TTL.Instead, another))
 	}
 	for _, ttl := range []time.Duration{n.Shortest, n.Longest} {
-		if ttl%d.TTL.Unit != 0 {
-			return lacks(fmt.Sprintf("time to live of %s", ttl), fmt.Sprintf("it takes multiples of %s", d.TTL.Unit))
-		}
-		if ttl < d.TTL.Min || d.TTL.Max > 0 && ttl > d.TTL.Max {
-			return lacks(fmt.Sprintf("time to live of %s", ttl), fmt.Sprintf("it takes %s", d.TTL.bounds()))
+		if ttl%d.TTL.Unit != 0 || ttl < d.TTL.Min || d.TTL.Max > 0 && ttl > d.TTL.Max {
+			return &UsageError{fmt.Sprintf("%s: this target takes times to live that are %s, and not %s", d.URL, d.TTL.text(), ttl)}
 		}
 	}
 	return nil
 }
 
-func (t TTL) bounds() string {
-	if t.Max == 0 {
-		return fmt.Sprintf("%s and longer", t.Min)
+func (t TTL) text() string {
+	text := fmt.Sprintf("multiples of %s", t.Unit)
+	if t.Min > t.Unit {
+		text += fmt.Sprintf(", %s at least", t.Min)
 	}
-	return fmt.Sprintf("%s to %s", t.Min, t.Max)
+	if t.Max > 0 {
+		text += fmt.Sprintf(", %s at most", t.Max)
+	}
+	return text
 }
 
 var guardTexts = map[Guard]string{IfAbsent: "absence (create-if-absent)", IfVersion: "a version (compare-and-set)",

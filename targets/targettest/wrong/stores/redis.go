@@ -28,7 +28,7 @@ type redis struct {
 	// scriptRefused is what happens beside the refusal of a compare-and-set.
 	scriptRefused func(key string, asked value)
 	// compares tells whether a stored record is the one that a compare-and-set names.
-	compares func(stored, version, updated string) bool
+	compares func(stored, guard, want string) bool
 	// stored changes what a write stores, and may drop it.
 	stored func(key string, asked value) (kept value, drop bool)
 	// granted is the time to live that is kept of the one that was asked for.
@@ -187,8 +187,8 @@ func (s *redis) command(words []string) any {
 		return s.set(words)
 	case words[0] == "del" && len(words) >= 2:
 		return s.del(words[1:])
-	case words[0] == "evalsha" && len(words) >= 8:
-		return s.compareAndSet(words[3], words[4], words[7], value{text: words[5], expires: s.expiry(words[6])})
+	case words[0] == "evalsha" && len(words) >= 9 && words[4] == "set":
+		return s.compareAndSet(words[3], words[5], words[6], value{text: words[7], expires: s.expiry(words[8])})
 	case words[0] == "scan" && len(words) >= 4:
 		return s.scan(strings.ReplaceAll(strings.TrimSuffix(words[3], "*"), `\`, ""))
 	}
@@ -293,10 +293,10 @@ func (s *redis) set(words []string) any {
 }
 
 // compareAndSet is what contend's script does.
-func (s *redis) compareAndSet(key, version, updated string, v value) any {
+func (s *redis) compareAndSet(key, guard, want string, v value) any {
 	set := s.guard(func() bool {
 		stored, exists := s.find(s.place(key))
-		met := exists && s.compares(stored.text, version, updated)
+		met := exists && s.compares(stored.text, guard, want)
 		if !met {
 			s.scriptRefused(key, v)
 		}
@@ -308,7 +308,7 @@ func (s *redis) compareAndSet(key, version, updated string, v value) any {
 	return redcon.SimpleInt(0)
 }
 
-func sameRecord(stored, version, updated string) bool {
+func sameRecord(stored, guard, want string) bool {
 	var record struct {
 		Version   json.Number `json:"version"`
 		Token     string      `json:"token"`
@@ -317,10 +317,14 @@ func sameRecord(stored, version, updated string) bool {
 	if json.Unmarshal([]byte(stored), &record) != nil || record.Token == "" {
 		return false
 	}
-	if updated != "" {
-		return record.UpdatedAt == updated
+	switch guard {
+	case "unmodified":
+		return record.UpdatedAt == want
+	case "token":
+		return record.Token == want
+	default:
+		return record.Version.String() == want || record.Version == "" && want == "0"
 	}
-	return record.Version.String() == version || record.Version == "" && version == "0"
 }
 
 func (s *redis) del(keys []string) any {
