@@ -9,6 +9,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/survival"
 	"contend/targets"
 )
 
@@ -223,7 +224,7 @@ func (r Result) curveBlock() block {
 	}
 	var low, middle, high []float64
 	for i := range plotColumns + 1 {
-		s := scenarios.SurvivalAt(g.Curve, time.Duration(float64(end)*float64(i)/plotColumns))
+		s := survival.At(g.Curve, time.Duration(float64(end)*float64(i)/plotColumns))
 		low, middle, high = append(low, s.Low), append(middle, s.Survival), append(high, s.High)
 	}
 	b.plain = asciigraph.PlotMany([][]float64{low, high, middle}, asciigraph.Height(plotRows), asciigraph.LowerBound(0), asciigraph.UpperBound(1),
@@ -254,7 +255,7 @@ func delayText(g *scenarios.GhostReport) []string {
 	if open > 0 {
 		add("%d of the %d keys of the write arm were never seen free.", open, g.Watched())
 	}
-	if q, ok := scenarios.QuantileOf(g.Once, 50); ok {
+	if q, ok := survival.QuantileOf(g.Once, 50); ok {
 		add("Of keys left alone until they were asked once, the median delay is %s (current-status estimate of the once arm).", quantileText(&q))
 	}
 	switch a := g.OnceAgree; {
@@ -295,19 +296,19 @@ func signed(r scenarios.Range) string {
 }
 
 // quantileText writes where a quantile lies, with its 95 % interval.
-func quantileText(q *scenarios.Quantile) string {
+func quantileText(q *survival.Quantile) string {
 	text := quantileRange(q)
-	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && scenarios.Open(q.High)) {
+	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && q.High == survival.Forever) {
 		text += " (95 % interval: " + interval + ")"
 	}
 	return text
 }
 
-func quantileRange(q *scenarios.Quantile) string { return agesTo(q.From, q.To) }
+func quantileRange(q *survival.Quantile) string { return agesTo(q.From, q.To) }
 
 // agesTo writes an interval that may have no end.
 func agesTo(from, to time.Duration) string {
-	if scenarios.Open(to) {
+	if to == survival.Forever {
 		return ages(&from, nil)
 	}
 	return ages(&from, &to)

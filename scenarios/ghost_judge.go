@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 	"contend/targets"
 )
 
@@ -82,20 +84,20 @@ type GhostReport struct {
 	// Offset is how far the store's word about the expiry is from our own clock's.
 	Offset []Range `json:"store_expiry_offset,omitempty"`
 
-	Curve     []Step    `json:"blocking"`          // of the write arm: share still blocking, by age
-	Median    *Quantile `json:"median,omitempty"`  // of the delay
-	P90       *Quantile `json:"p90,omitempty"`     // of the delay
-	Longest   *GhostKey `json:"longest,omitempty"` // seen to block at the greatest age
-	ReadCurve []Step    `json:"visible"`           // of the read arm: share still shown
+	Curve     []survival.Step    `json:"blocking"`          // of the write arm: share still blocking, by age
+	Median    *survival.Quantile `json:"median,omitempty"`  // of the delay
+	P90       *survival.Quantile `json:"p90,omitempty"`     // of the delay
+	Longest   *GhostKey          `json:"longest,omitempty"` // seen to block at the greatest age
+	ReadCurve []survival.Step    `json:"visible"`           // of the read arm: share still shown
 	// Once is the current-status estimate of the control arm, whose keys were asked
 	// a single time each.
-	Once      []Step     `json:"once"`
-	OnceAgree *Agreement `json:"once_agreement,omitempty"`
+	Once      []survival.Step `json:"once"`
+	OnceAgree *Agreement      `json:"once_agreement,omitempty"`
 	// EarlyFloor is how close to its expiry every key of the early arm was seen to live
 	// at least: one that goes later than that, but early, would not be seen. EarlyBound
 	// is that on the rate of keys that go early, by then.
 	EarlyFloor *time.Duration `json:"early_floor_ns,omitempty"`
-	EarlyBound *Bound         `json:"early_bound,omitempty"`
+	EarlyBound *stats.Bound   `json:"early_bound,omitempty"`
 	// CleanReads counts keys that a read no longer showed and that still blocked.
 	CleanReads int `json:"clean_reads_that_block"`
 }
@@ -254,7 +256,7 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	out.Contention.ContendedRounds, out.Contention.Of = t.known+t.violated, write
 	out.Contention.Uncounted = uncountedOf(t.why)
 	out.Detail.Ghosts = j.report(readings)
-	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = boundOf(t.early, t.early+t.lived), earlyFloor(readings)
+	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = stats.BoundOf(t.early, t.early+t.lived), earlyFloor(readings)
 	out.Verdict = j.verdict(&t, out.Controls, write, end)
 	return out
 }
@@ -470,7 +472,7 @@ func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end G
 	}
 	if v.Status != Violated || t.violated > 0 {
 		// A key of which it is not clear may have blocked too.
-		v.Bound = boundOf(t.violated, t.known+t.violated+t.unclear)
+		v.Bound = stats.BoundOf(t.violated, t.known+t.violated+t.unclear)
 	}
 	return v
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 )
 
 // Watched counts the keys of the write arm.
@@ -111,11 +113,11 @@ func (r *ghostReading) first(s *runner.Observation) *time.Duration {
 
 // delay is where the end of what was seen lies: of blocking, or of being shown.
 // ok is false for a key that tells nothing.
-func (r *ghostReading) delay(last, first *runner.Observation) (d Delay, ok bool) {
+func (r *ghostReading) delay(last, first *runner.Observation) (d survival.Delay, ok bool) {
 	if r.ClockUnknown || last == nil && first == nil {
 		return d, false
 	}
-	d.High = forever
+	d.High = survival.Forever
 	if last != nil {
 		d.Low = max(0, r.since(last.Call))
 	}
@@ -127,8 +129,8 @@ func (r *ghostReading) delay(last, first *runner.Observation) (d Delay, ok bool)
 
 // estimate makes the curves.
 func (r *GhostReport) estimate(readings []ghostReading) {
-	var write, read []Delay
-	var once []AgeStatus
+	var write, read []survival.Delay
+	var once []survival.AgeStatus
 	r.CleanReads = 0
 	for i := range readings {
 		g := &readings[i]
@@ -150,13 +152,13 @@ func (r *GhostReport) estimate(readings []ghostReading) {
 			r.CleanReads++
 		}
 	}
-	r.Curve, r.ReadCurve, r.Once = Turnbull(write), Turnbull(read), CurrentStatus(once)
-	for percentile, to := range map[float64]**Quantile{50: &r.Median, 90: &r.P90} {
-		if q, ok := QuantileOf(r.Curve, percentile); ok && len(write) >= Needed(percentile) {
+	r.Curve, r.ReadCurve, r.Once = survival.Turnbull(write), survival.Turnbull(read), survival.CurrentStatus(once)
+	for percentile, to := range map[float64]**survival.Quantile{50: &r.Median, 90: &r.P90} {
+		if q, ok := survival.QuantileOf(r.Curve, percentile); ok && len(write) >= stats.Needed(percentile) {
 			*to = &q
 		}
 	}
-	if p, disagrees, ok := Disagree(write, once); ok {
+	if p, disagrees, ok := survival.Disagree(write, once); ok {
 		r.OnceAgree = &Agreement{p, disagrees}
 	}
 	r.Longest = nil
@@ -168,14 +170,14 @@ func (r *GhostReport) estimate(readings []ghostReading) {
 }
 
 // status is what the single probe of a key showed.
-func (r *ghostReading) status() (s AgeStatus, ok bool) {
+func (r *ghostReading) status() (s survival.AgeStatus, ok bool) {
 	switch {
 	case r.ClockUnknown:
 		return s, false
 	case r.FirstFree != nil:
-		return AgeStatus{Age: max(0, r.upTo(r.FirstFree.Return)), Blocked: false}, true
+		return survival.AgeStatus{Age: max(0, r.upTo(r.FirstFree.Return)), Blocked: false}, true
 	case r.LastBlocked != nil && r.since(r.LastBlocked.Call) > 0:
-		return AgeStatus{Age: r.since(r.LastBlocked.Call), Blocked: true}, true
+		return survival.AgeStatus{Age: r.since(r.LastBlocked.Call), Blocked: true}, true
 	default:
 		return s, false
 	}
@@ -194,18 +196,3 @@ func (r *GhostReport) crossCheck(readings []ghostReading) {
 		r.Offset = []Range{{slices.Min(offsets), slices.Max(offsets)}}
 	}
 }
-
-// SurvivalAt is the step of the curve that an age lies on, or in the middle of.
-func SurvivalAt(curve []Step, age time.Duration) Step {
-	at := Step{Survival: 1, Low: 1, High: 1}
-	for _, s := range curve {
-		if age <= s.From {
-			break
-		}
-		at = s
-	}
-	return at
-}
-
-// Open tells whether a time of a curve is beyond all that was observed.
-func Open(d time.Duration) bool { return d == forever }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -23,11 +24,11 @@ const (
 
 // Verdict is what a run says.
 type Verdict struct {
-	Status     Status      `json:"status"` // of a probe null, here ""
-	Property   string      `json:"property"`
-	Reasons    []string    `json:"reasons"`
-	Violations []Violation `json:"violations"`
-	Bound      *Bound      `json:"bound"`
+	Status     Status       `json:"status"` // of a probe null, here ""
+	Property   string       `json:"property"`
+	Reasons    []string     `json:"reasons"`
+	Violations []Violation  `json:"violations"`
+	Bound      *stats.Bound `json:"bound"`
 	// ViolatedRounds counts rounds of the race; Violations lists the first few.
 	ViolatedRounds int `json:"violated_rounds"`
 	// Expected: an unguarded contest was violated, which is what it is for.
@@ -555,7 +556,7 @@ var untold = reason{"had no usable times next to the store: the relay tells none
 
 // reach tells how short it was in as many counted rounds as held needs.
 func (j *Judge) reach(t *tally) Reach {
-	out := Reach{AtLeast: max(1, j.terms.MinContended), P50: median(t.reaches)}
+	out := Reach{AtLeast: max(1, j.terms.MinContended), P50: stats.Median(t.reaches)}
 	if slices.Sort(t.reaches); len(t.reaches) >= out.AtLeast {
 		out.Reach = &t.reaches[out.AtLeast-1]
 	}
@@ -588,8 +589,8 @@ func (j *Judge) contention() Contention {
 			closest = append(closest, e.Closest)
 		}
 	}
-	c.MaxInFlight, c.Overlap, c.WinnerOverlap, c.GuardContention = median(flight), median(overlaps), median(winner), median(guard)
-	c.Rivals.P50 = median(rivals)
+	c.MaxInFlight, c.Overlap, c.WinnerOverlap, c.GuardContention = stats.Median(flight), stats.Median(overlaps), stats.Median(winner), stats.Median(guard)
+	c.Rivals.P50 = stats.Median(rivals)
 	slices.Sort(skews)
 	if len(skews) > 0 {
 		c.Skew.Max = &skews[len(skews)-1]
@@ -608,7 +609,7 @@ func least(values []time.Duration) *time.Duration {
 }
 
 func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration {
-	if d, ok := Percentile(sorted, percentile); ok {
+	if d, ok := stats.Percentile(sorted, percentile); ok {
 		return &d
 	}
 	return nil
@@ -630,5 +631,5 @@ func (oneWinner) detail(findings []*Finding) Detail {
 	if len(ranks) == 0 {
 		return Detail{}
 	}
-	return Detail{WinnerRank: &WinnerRank{*median(ranks), slices.Max(ranks), float64(first) / float64(len(ranks))}}
+	return Detail{WinnerRank: &WinnerRank{*stats.Median(ranks), slices.Max(ranks), float64(first) / float64(len(ranks))}}
 }

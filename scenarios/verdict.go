@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"contend/scenarios/stats"
 	"fmt"
 )
 
@@ -48,9 +49,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	if j.terms.Sweep.Steps > 0 {
 		return v // a rate over offsets of our choice says nothing
 	}
-	v.Bound = boundOf(t.violated, t.either)
+	v.Bound = stats.BoundOf(t.violated, t.either)
 	if v.Bound != nil && t.violated == 0 && t.uncertain > 0 {
-		if worst := boundOf(t.uncertain, t.counted+t.uncertain); worst != nil {
+		if worst := stats.BoundOf(t.uncertain, t.counted+t.uncertain); worst != nil {
 			v.Bound.UncertainAtMost = &worst.AtMost
 		}
 	}
