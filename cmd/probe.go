@@ -15,6 +15,7 @@ import (
 	"contend/report/store"
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets"
 )
 
@@ -82,17 +83,17 @@ func (l *probeLaunch) header() report.RunHeader {
 
 func (l *probeLaunch) plan() runner.ProbePlan {
 	d := l.target.Describe()
-	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: probe.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
 	plan, d := l.plan(), l.target.Describe()
 	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
-	probe, err := runner.OpenProbe(ctx, l.target, plan)
+	asked, err := runner.OpenProbe(ctx, l.target, plan)
 	if err != nil {
 		return report.Result{}, preparing(err)
 	}
-	defer probe.Close()
+	defer asked.Close()
 	header := l.header()
 	collector, err := report.NewProbeCollector(header)
 	if err != nil {
@@ -120,7 +121,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	over := c.onInterrupt(ctx, done, func() {
 		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(header))
 	})
-	summary := probe.Run(limited, observers)
+	summary := asked.Run(limited, observers)
 	over()
 	end := endOfProbe(summary)
 	if end.Interrupted && ctx.Err() == nil {

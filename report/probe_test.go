@@ -11,6 +11,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets"
 )
 
@@ -34,7 +35,7 @@ func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeade
 			t.Fatal(err)
 		}
 		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second,
-			Inquiries: scenarios.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
+			Inquiries: probe.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -329,7 +329,7 @@ var trendMedians = []trendMedian{
 	{"median latency of won", func(n *TrendNight) float64 { return orNaN(n.Won) }, inMilliseconds},
 	{"median latency of lost", func(n *TrendNight) float64 { return orNaN(n.Lost) }, inMilliseconds},
 	{"median delay until expired keys are free", func(n *TrendNight) float64 { return n.sweep() },
-		func(v float64) string { return scenarios.Coarse(time.Duration(v)).String() }},
+		func(v float64) string { return stats.Coarse(time.Duration(v)).String() }},
 }
 
 func orNaN(d *time.Duration) float64 {

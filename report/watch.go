@@ -9,6 +9,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
 	"contend/scenarios/survival"
 	"contend/targets"
 )
@@ -113,11 +114,11 @@ func ages(low, high *time.Duration) string {
 	case low == nil && high == nil:
 		return dash
 	case high == nil:
-		return "over " + scenarios.Coarse(*low).String()
+		return "over " + stats.Coarse(*low).String()
 	case low == nil || *low <= 0:
-		return "up to " + scenarios.Coarse(*high).String()
+		return "up to " + stats.Coarse(*high).String()
 	default:
-		return scenarios.Coarse(*low).String() + " to " + scenarios.Coarse(*high).String()
+		return stats.Coarse(*low).String() + " to " + stats.Coarse(*high).String()
 	}
 }
 
@@ -166,7 +167,7 @@ func (r Result) keyBlock() block {
 			}
 		}
 	}
-	b := block{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", scenarios.Coarse(longest)),
+	b := block{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", stats.Coarse(longest)),
 		table: table{header: []string{"key", "expiry UTC", "timeline", "blocks until", "read until", "state"},
 			right: []bool{false, false, false, true, true, false}}}
 	prefix := r.Params.KeyPrefix + r.Run + "-"
@@ -228,7 +229,7 @@ func (r Result) curveBlock() block {
 		low, middle, high = append(low, s.Low), append(middle, s.Survival), append(high, s.High)
 	}
 	b.plain = asciigraph.PlotMany([][]float64{low, high, middle}, asciigraph.Height(plotRows), asciigraph.LowerBound(0), asciigraph.UpperBound(1),
-		asciigraph.Precision(1), asciigraph.Caption(fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", scenarios.Coarse(end)))) + "\n"
+		asciigraph.Precision(1), asciigraph.Caption(fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", stats.Coarse(end)))) + "\n"
 	return b
 }
 
@@ -267,10 +268,10 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	if floor, bound := g.EarlyFloor, g.EarlyBound; floor != nil && bound != nil && bound.AtLeast == nil {
 		add("No key went early: each of the early arm was seen to live until %s before its expiry or closer; of keys that go before that, the rate is under %s (95 %% confidence).",
-			scenarios.Coarse(*floor), percentUp(bound.AtMost))
+			stats.Coarse(*floor), percentUp(bound.AtMost))
 	}
 	if shown, of, longest := g.Shown(); shown > 0 {
-		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, scenarios.Coarse(longest))
+		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, stats.Coarse(longest))
 	}
 	if g.CleanReads > 0 {
 		add("%d keys still refused a create after a read had shown them gone: reads do not tell whether a key is free.", g.CleanReads)
@@ -282,7 +283,7 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	for _, r := range g.Offset {
 		if r.From <= 0 && r.To >= 0 {
-			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", scenarios.Coarse(max(-r.From, r.To)))
+			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", stats.Coarse(max(-r.From, r.To)))
 		} else {
 			add("The store tells an expiry %s from ours, by its own clock: a cross-check only.", signed(r))
 		}

@@ -355,7 +355,7 @@ func (r *ghostReading) ghost() Violation {
 	age := r.proven
 	return Violation{Kind: "ghost", Key: r.Key, age: age,
 		Detail: fmt.Sprintf("%s was refused with %s at least %s after the key had expired (tolerance %s)", "create-if-absent",
-			sightingText(r.Proven), Coarse(age), Coarse(r.Terms.Tolerance)),
+			sightingText(r.Proven), stats.Coarse(age), stats.Coarse(r.Terms.Tolerance)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.Proven)}}
 }
 
@@ -363,7 +363,7 @@ func (r *ghostReading) ghost() Violation {
 func (r *ghostReading) goneEarly() Violation {
 	left := r.Created.Call + r.Terms.TTL - r.FirstFree.Return
 	return Violation{Kind: "early-expiry", Key: r.Key, age: forever,
-		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", Coarse(left)),
+		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", stats.Coarse(left)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
 }
 
@@ -390,20 +390,6 @@ func replyText(r *targets.Reply) string {
 func (r *ghostReading) witness(request string, s *runner.Observation) Witness {
 	return Witness{Who: r.Arm + " " + fmt.Sprint(r.Number), Request: request, Call: s.Call, Return: s.Return, Outcome: s.Outcome,
 		Code: s.Code, Status: s.Status, Trace: s.Trace}
-}
-
-// Coarse rounds a duration to what is worth telling.
-func Coarse(d time.Duration) time.Duration {
-	switch {
-	case d.Abs() >= time.Hour:
-		return d.Round(time.Minute)
-	case d.Abs() >= time.Minute:
-		return d.Round(time.Second)
-	case d.Abs() >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	default:
-		return d.Round(100 * time.Microsecond)
-	}
 }
 
 // ownControls are the keys that show that a block would be seen: unexpired ones

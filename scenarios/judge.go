@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/probe"
 	"contend/scenarios/stats"
 	"contend/targets"
 )
@@ -227,7 +228,7 @@ type Detail struct {
 	WinnerRank *WinnerRank      `json:"winner_rank,omitempty"`
 	Edits      *EditReport      `json:"edits,omitempty"`
 	Ghosts     *GhostReport     `json:"ghosts,omitempty"`
-	Probe      *ProbeReport     `json:"probe,omitempty"`
+	Probe      *probe.Report    `json:"probe,omitempty"`
 	Counter    *CounterPrice    `json:"counter,omitempty"`
 	Lease      *LeaseLosers     `json:"lease,omitempty"`
 	Deliveries []DeliveryBranch `json:"deliveries,omitempty"`
@@ -517,7 +518,7 @@ func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
 	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {
 		return reason{"have no known reach", "leave --max-reach out"}
 	} else if most > 0 && f.Evidence.Reach > most {
-		return reason{fmt.Sprintf("had a reach above %s", Coarse(most)), "raise --max-reach"}
+		return reason{fmt.Sprintf("had a reach above %s", stats.Coarse(most)), "raise --max-reach"}
 	}
 	return reason{}
 }

@@ -1,8 +1,9 @@
 package scenarios
 
 import (
-	"contend/scenarios/stats"
 	"fmt"
+
+	"contend/scenarios/stats"
 )
 
 // verdict goes in this order: violated by what is definite, whether or not
@@ -132,7 +133,7 @@ func (j *Judge) tooFewCounted(t *tally) string {
 // staleText tells of reads that showed a missing or old state.
 func (j *Judge) staleText(t *tally) string {
 	text := fmt.Sprintf("stale reads in %d of %d rounds: a read still showed a missing or old state %s after a newer one had been acknowledged",
-		t.stale, len(j.findings), Coarse(t.staleAge))
+		t.stale, len(j.findings), stats.Coarse(t.staleAge))
 	switch {
 	case j.readersLag:
 		return text + "; since the controls showed readers that lag, no such read is taken for a violation (read from the primary)"
