@@ -9,7 +9,6 @@ import (
 
 	"contend/runner"
 	"contend/scenarios/stats"
-	"contend/scenarios/survival"
 	"contend/targets"
 )
 
@@ -71,75 +70,6 @@ type GhostEnd struct {
 	Stopped     string // it could not go on
 	Cut         string // its time or budget was up
 	Interrupted bool
-}
-
-// GhostReport is what a watch found.
-type GhostReport struct {
-	TTL       time.Duration `json:"ttl_ns"`
-	Granted   []Range       `json:"granted,omitempty"` // by the store's own word, where it told
-	Tolerance time.Duration `json:"tolerance_ns"`
-	Watch     time.Duration `json:"watch_ns"`
-	Keys      []GhostKey    `json:"keys"`
-	Arms      []GhostArm    `json:"arms"`
-	// Offset is how far the store's word about the expiry is from our own clock's.
-	Offset []Range `json:"store_expiry_offset,omitempty"`
-
-	Curve     []survival.Step    `json:"blocking"`          // of the write arm: share still blocking, by age
-	Median    *survival.Quantile `json:"median,omitempty"`  // of the delay
-	P90       *survival.Quantile `json:"p90,omitempty"`     // of the delay
-	Longest   *GhostKey          `json:"longest,omitempty"` // seen to block at the greatest age
-	ReadCurve []survival.Step    `json:"visible"`           // of the read arm: share still shown
-	// Once is the current-status estimate of the control arm, whose keys were asked
-	// a single time each.
-	Once      []survival.Step `json:"once"`
-	OnceAgree *Agreement      `json:"once_agreement,omitempty"`
-	// EarlyFloor is how close to its expiry every key of the early arm was seen to live
-	// at least: one that goes later than that, but early, would not be seen. EarlyBound
-	// is that on the rate of keys that go early, by then.
-	EarlyFloor *time.Duration `json:"early_floor_ns,omitempty"`
-	EarlyBound *stats.Bound   `json:"early_bound,omitempty"`
-	// CleanReads counts keys that a read no longer showed and that still blocked.
-	CleanReads int `json:"clean_reads_that_block"`
-}
-
-// Range is between two durations.
-type Range struct {
-	From time.Duration `json:"from_ns"`
-	To   time.Duration `json:"to_ns"`
-}
-
-// Agreement says whether keys that are asked again and again go as those that
-// are left alone.
-type Agreement struct {
-	P         float64 `json:"p"`
-	Disagrees bool    `json:"disagrees"`
-}
-
-// GhostArm counts the keys of an arm by what is known of them.
-type GhostArm struct {
-	Arm    string                    `json:"arm"`
-	Keys   int                       `json:"keys"`
-	States map[runner.GhostState]int `json:"states"`
-	Probes int                       `json:"probes"`
-}
-
-// GhostKey is what is told of a key. Ages are after its expiry, and null where
-// nothing was seen.
-type GhostKey struct {
-	Key         string            `json:"key"`
-	Arm         string            `json:"arm"`
-	State       runner.GhostState `json:"state"`
-	Why         string            `json:"why,omitempty"`
-	Expiry      time.Time         `json:"expiry,omitzero"` // by our own clock, at the latest
-	Told        time.Time         `json:"expiry_told,omitzero"`
-	LastBlocked *time.Duration    `json:"last_blocked_ns"` // at least
-	FirstFree   *time.Duration    `json:"first_free_ns"`   // at most
-	LastShown   *time.Duration    `json:"last_shown_ns"`   // at least
-	FirstGone   *time.Duration    `json:"first_gone_ns"`   // at most
-	Code        string            `json:"code,omitempty"`  // of the last refusal
-	Status      int               `json:"status,omitempty"`
-	Probes      int               `json:"probes"`
-	Unanswered  int               `json:"unanswered,omitempty"`
 }
 
 // ghostReading is a key by the terms of the run: what the store granted is known
@@ -355,7 +285,7 @@ func (r *ghostReading) ghost() Violation {
 	age := r.proven
 	return Violation{Kind: "ghost", Key: r.Key, age: age,
 		Detail: fmt.Sprintf("%s was refused with %s at least %s after the key had expired (tolerance %s)", "create-if-absent",
-			sightingText(r.Proven), stats.Coarse(age), stats.Coarse(r.Terms.Tolerance)),
+			observationText(r.Proven), stats.Coarse(age), stats.Coarse(r.Terms.Tolerance)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.Proven)}}
 }
 
@@ -367,7 +297,7 @@ func (r *ghostReading) goneEarly() Violation {
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
 }
 
-func sightingText(s *runner.Observation) string {
+func observationText(s *runner.Observation) string {
 	return replyText(&targets.Reply{Outcome: s.Outcome, Code: s.Code, Status: s.Status})
 }
 

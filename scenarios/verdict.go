@@ -1,10 +1,46 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"contend/scenarios/stats"
 )
+
+// Status is one of three values, as in a linearizability checker.
+type Status string
+
+const (
+	Held         Status = "held"
+	Violated     Status = "violated"
+	Inconclusive Status = "inconclusive"
+)
+
+// Verdict is what a run says.
+type Verdict struct {
+	Status     Status       `json:"status"` // of a probe null, here ""
+	Property   string       `json:"property"`
+	Reasons    []string     `json:"reasons"`
+	Violations []Violation  `json:"violations"`
+	Bound      *stats.Bound `json:"bound"`
+	// ViolatedRounds counts rounds of the race; Violations lists the first few.
+	ViolatedRounds int `json:"violated_rounds"`
+	// Expected: an unguarded contest was violated, which is what it is for.
+	Expected bool `json:"expected,omitempty"`
+}
+
+// MarshalJSON writes null for a status that there is not.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	out := struct {
+		Status *Status `json:"status"`
+		plain
+	}{plain: plain(v)}
+	if v.Status != "" {
+		out.Status = &v.Status
+	}
+	return json.Marshal(out)
+}
 
 // verdict goes in this order: violated by what is definite, whether or not
 // there was a contest; held where a contest was shown; else inconclusive.
