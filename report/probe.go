@@ -55,7 +55,7 @@ func (m *ProbeCollector) Make(end runner.End) Result {
 	r := Result{Schema: ResultSchema, RunHeader: m.header, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut, Left: end.Left,
 		Requests: end.Requests, Controls: []scenarios.Control{}, Outcomes: m.counts.outcomes(), Latency: m.counts.latencies(),
 		Verdict:      scenarios.Verdict{Property: "none: a probe only asks", Reasons: []string{}, Violations: []scenarios.Violation{}},
-		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Conclude()}}
+		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Report()}}
 	r.finish(m.expectations, m.counts)
 	// Requests of a probe differ too much in size for an average.
 	if r.QuotaUnits = nil; end.Units > 0 {

@@ -407,16 +407,9 @@ func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end Gh
 		add("the watch was interrupted before all of its keys were done")
 	}
 	if j.skipped {
-		add("the controls were skipped, so nothing shows that a ghost would have been seen (leave --skip-controls out)")
+		add(skippedText, "ghost")
 	}
-	for _, c := range controls {
-		if !c.AsExpected && c.LeftOut == "" {
-			add("control %s: %s", c.Name, c.Detail)
-		}
-	}
-	if j.unmapped > 0 {
-		add("%d of the replies have no row in the target's table, such as %s", j.unmapped, j.sample)
-	}
+	doubts = append(doubts, harnessDoubts(controls, j.unmapped, j.sample)...)
 	if planned, answered := j.alone(); planned == 0 {
 		add("no key that is asked a single time was to be asked beyond the tolerance, so asking may be what frees them (make --watch longer than --tolerance)")
 	} else if 2*answered < planned {

@@ -117,16 +117,9 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 		add("%s", stopped)
 	}
 	if j.skipped {
-		add("the controls were skipped, so nothing shows that a violation would have been seen (leave --skip-controls out)")
+		add(skippedText, "violation")
 	}
-	for _, c := range j.controls {
-		if !c.AsExpected && c.LeftOut == "" {
-			add("control %s: %s", c.Name, c.Detail)
-		}
-	}
-	if n := j.unmappedReplies; n > 0 {
-		add("%d of the replies have no row in the target's table, such as %s", n, j.unmapped)
-	}
+	doubts = append(doubts, harnessDoubts(j.controls, j.unmappedReplies, j.unmapped)...)
 	if t.void > 0 {
 		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys (stop them, or choose another --key-prefix)", t.void, rounds)
 	}
@@ -150,6 +143,24 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	if tooUncertain {
 		add("%d of %d rounds are uncertain, and at most %.3g %% may be (--max-uncertain-rounds): %s", t.uncertain, rounds,
 			100*j.terms.Thresholds.UncertainRounds, UncountedText(uncountedOf(t.unsure)))
+	}
+	return doubts
+}
+
+// skippedText is why a run without controls is not held, with what they would show.
+const skippedText = "the controls were skipped, so nothing shows that a %s would have been seen (leave --skip-controls out)"
+
+// harnessDoubts are the reasons against holding that the controls give, and replies that
+// are unmapped.
+func harnessDoubts(controls []Control, unmapped int, sample string) []string {
+	var doubts []string
+	for _, c := range controls {
+		if !c.AsExpected && c.LeftOut == "" {
+			doubts = append(doubts, fmt.Sprintf("control %s: %s", c.Name, c.Detail))
+		}
+	}
+	if unmapped > 0 {
+		doubts = append(doubts, fmt.Sprintf("%d of the replies have no row in the target's table, such as %s", unmapped, sample))
 	}
 	return doubts
 }

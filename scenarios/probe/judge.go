@@ -51,8 +51,8 @@ func sameOp(a, b targets.Op) bool {
 // Foreign is an error where a reply is to no question of this probe.
 func (j *Judge) Foreign() error { return j.foreign }
 
-// Conclude tells everything.
-func (j *Judge) Conclude() *Report {
+// Report tells everything.
+func (j *Judge) Report() *Report {
 	report := &Report{Answers: []Answer{}}
 	if j.since != nil {
 		report.Since = &Since{Run: j.since.Run, Target: j.since.Target, Started: j.since.Started}

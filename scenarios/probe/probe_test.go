@@ -38,7 +38,7 @@ func probeIn(t *testing.T, url string, p *scenarios.Probe) (*probe.Report, runne
 	if judge.Foreign() != nil {
 		t.Error(judge.Foreign())
 	}
-	return judge.Conclude(), summary
+	return judge.Report(), summary
 }
 
 // listening is a judge as an observer.
@@ -193,7 +193,7 @@ func TestProbeStates(t *testing.T) {
 				t.Errorf("%s: step %d is told to be the last: %v", c.name, i, last)
 			}
 		}
-		a := answerOf(t, j.Conclude(), c.id)
+		a := answerOf(t, j.Report(), c.id)
 		if a.State != c.want || !strings.Contains(a.Why, c.why) || (a.AsKnown != nil) != (c.want == probe.Answered) {
 			t.Errorf("%s: %s, %q, as known: %v", c.name, a.State, a.Why, a.AsKnown)
 		}
@@ -246,7 +246,7 @@ func shownAs(t *testing.T, kind, id string, last targets.Reply, before ...target
 			j.Answered(id, &e)
 		}
 	}
-	return answerOf(t, j.Conclude(), id)
+	return answerOf(t, j.Report(), id)
 }
 
 func got(raw string) targets.Reply {
