@@ -89,11 +89,11 @@ func (l *probeLaunch) plan() runner.ProbePlan {
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
 	plan, d := l.plan(), l.target.Describe()
 	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
-	asked, err := runner.OpenProbe(ctx, l.target, plan)
+	probe, err := runner.OpenProbe(ctx, l.target, plan)
 	if err != nil {
 		return report.Result{}, preparing(err)
 	}
-	defer asked.Close()
+	defer probe.Close()
 	header := l.header()
 	collector, err := report.NewProbeCollector(header)
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	over := c.onInterrupt(ctx, done, func() {
 		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(header))
 	})
-	summary := asked.Run(limited, observers)
+	summary := probe.Run(limited, observers)
 	over()
 	end := endOfProbe(summary)
 	if end.Interrupted && ctx.Err() == nil {

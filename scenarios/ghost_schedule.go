@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/targets"
 )
 
 // mostProbes of a key.
@@ -89,4 +90,30 @@ func probeAges(t runner.GhostTerms, random *rand.Rand) []time.Duration {
 	all = append(all, t.Watch)
 	slices.Sort(all)
 	return all
+}
+
+// Most counts the requests that the keys take if each blocks, and is shown, to
+// the end.
+func (s *TTLGhost) Most(ghosts []*runner.Ghost) int {
+	n := 0
+	for _, g := range ghosts {
+		g, now := *g, time.Duration(0)
+		for {
+			op, due, ok := s.Next(&g)
+			if !ok {
+				break
+			}
+			n++
+			now = max(now, due)
+			e := runner.Exchange{Op: op, Call: now, Return: now, Reply: targets.Reply{Outcome: targets.Conflict, Attempts: 1}}
+			switch {
+			case g.Created == nil:
+				e.Reply.Outcome = targets.OK
+			case op.Kind == targets.Read:
+				e.Reply.Outcome, e.Reply.Record.Token = targets.OK, createToken(&g)
+			}
+			s.Observe(&g, &e)
+		}
+	}
+	return n
 }
