@@ -33,12 +33,17 @@ func probeIn(t *testing.T, url string, p *scenarios.Probe) (*probe.Report, runne
 		t.Fatal(err)
 	}
 	defer asked.Close()
-	judge := p.Judge(kind, "contend-", "01TEST")
+	judge := judgeOf(p, kind)
 	summary := asked.Run(t.Context(), listening{judge})
 	if judge.Foreign() != nil {
 		t.Error(judge.Foreign())
 	}
 	return judge.Report(), summary
+}
+
+// judgeOf is the judge of a probe of a kind of target.
+func judgeOf(p *scenarios.Probe, kind string) *probe.Judge {
+	return probe.NewJudge(kind, p.Questions(kind, "contend-", "01TEST"), p.Since)
 }
 
 // listening is a judge as an observer.
@@ -187,7 +192,7 @@ func TestProbeStates(t *testing.T) {
 		{"accepted", "create/present", []targets.Reply{ok, ok}, probe.Answered, ""},
 		{"the ghost is gone", "ghosts/create", []targets.Reply{ok, {Outcome: targets.Missing, Status: 404}}, probe.NotAsked, "no ghost"},
 	} {
-		j := p.Judge("sim", "contend-", "01TEST")
+		j := judgeOf(p, "sim")
 		for i, r := range c.replies {
 			if last := j.Answered(c.id, &runner.Exchange{Op: steps(c.id)[i].Op, Reply: r}); last != (i == len(steps(c.id))-1) {
 				t.Errorf("%s: step %d is told to be the last: %v", c.name, i, last)
@@ -203,7 +208,7 @@ func TestProbeStates(t *testing.T) {
 		id string
 		op targets.Op
 	}{{"create/nope", steps("create/present")[0].Op}, {"create/present", steps("create/present")[1].Op}} {
-		j := p.Judge("sim", "contend-", "01TEST")
+		j := judgeOf(p, "sim")
 		if j.Answered(e.id, &runner.Exchange{Op: e.op}); j.Foreign() == nil {
 			t.Errorf("%s, %s: taken", e.id, e.op.Raw)
 		}
@@ -230,7 +235,7 @@ func TestProbeReportIsShort(t *testing.T) {
 func shownAs(t *testing.T, kind, id string, last targets.Reply, before ...targets.Reply) *probe.Answer {
 	t.Helper()
 	p := &scenarios.Probe{}
-	j := p.Judge(kind, "contend-", "01TEST")
+	j := judgeOf(p, kind)
 	for _, q := range p.Questions(kind, "contend-", "01TEST") {
 		for i, s := range q.Steps {
 			if q.ID != id {
