@@ -16,6 +16,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets"
 	"contend/targets/all"
 	"contend/targets/targettest/servers"
@@ -102,7 +103,7 @@ func carryOut(ctx context.Context, s scenarios.Scenario, target targets.Target, 
 		defer w.Close()
 		w.Run(ctx, s, s.Ghosts(run, prefix, "", w.Start(), 1, true), nil, nil, runner.WatchObservers{})
 	case *scenarios.Probe:
-		inquiries := scenarios.Inquiries(s.Questions(target.Describe().Kind, prefix, run))
+		inquiries := probe.Inquiries(s.Questions(target.Describe().Kind, prefix, run))
 		p, err := runner.OpenProbe(ctx, target, runner.ProbePlan{Base: prefix + run + "-", Timeout: 5 * time.Second, Inquiries: inquiries})
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets/forge/apptest"
 )
 
@@ -29,7 +29,7 @@ func TestProbeThroughTheCompanionApp(t *testing.T) {
 		for id, a := range answers(r) {
 			b := inProcess[id]
 			switch {
-			case a.State == scenarios.ProbeNotAsked:
+			case a.State == probe.NotAsked:
 				notAsked = append(notAsked, id)
 				if !strings.Contains(a.Why, "@forge/kvs") && !strings.Contains(a.Why, "touches no key") {
 					t.Errorf("%s: not asked: %q", id, a.Why)

@@ -1,14 +1,14 @@
 package cmd_test
 
 import (
+	"contend/targets/targettest/servers"
 	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"contend/report"
-	"contend/scenarios"
-	"contend/targets/targettest/servers"
+	"contend/scenarios/probe"
 )
 
 // probeReal probes a real server: every question is answered, as it is known; nothing
@@ -22,7 +22,7 @@ func probeReal(t *testing.T, url string, more ...string) report.Result {
 		t.Errorf("exit %d: %s", code, r.VerdictLine())
 	}
 	for _, a := range p.Answers {
-		if a.AsKnown != nil && !*a.AsKnown || a.State == scenarios.ProbeUnanswered || a.Outcome == "unmapped" || a.Listed != nil {
+		if a.AsKnown != nil && !*a.AsKnown || a.State == probe.Unanswered || a.Outcome == "unmapped" || a.Listed != nil {
 			t.Errorf("%s: %s %s %s %q, known is %+v; %s", a.ID, a.Outcome, a.Code, a.Message, a.Answer, a.Known, a.Why)
 		}
 	}
@@ -55,7 +55,7 @@ func TestProbeRealPostgres(t *testing.T) {
 	url := servers.Postgres(t)
 	r := probeReal(t, url)
 	all := answers(r)
-	if a := all["strategy/ttl"]; r.Detail.Probe.NotAsked != 1 || a.State != scenarios.ProbeNotAsked || a.Why == "" {
+	if a := all["strategy/ttl"]; r.Detail.Probe.NotAsked != 1 || a.State != probe.NotAsked || a.Why == "" {
 		t.Errorf("%s; %+v", r.VerdictLine(), a)
 	}
 	var failure struct{ Severity, Code, Constraint string }

@@ -16,7 +16,7 @@ import (
 
 	"contend/cmd"
 	"contend/report"
-	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
 )
@@ -46,8 +46,8 @@ func simServer(t *testing.T, o emulator.Options, instead func(path, body string)
 }
 
 // answers are what a probe was answered, by question.
-func answers(r report.Result) map[string]scenarios.ProbeAnswer {
-	all := make(map[string]scenarios.ProbeAnswer)
+func answers(r report.Result) map[string]probe.Answer {
+	all := make(map[string]probe.Answer)
 	for _, a := range r.Detail.Probe.Answers {
 		all[a.ID] = a
 	}
@@ -143,10 +143,10 @@ func TestProbeOfAnotherPlatform(t *testing.T) {
 	if a := all["transactions/key-twice"]; code != 3 || *a.AsKnown || a.Message != "Other words" {
 		t.Errorf("exit %d: %+v", code, a)
 	}
-	if a := all["transactions/undeclared-entity"]; a.State != scenarios.ProbeUnanswered || !strings.Contains(a.Why, "throttled TOO_MANY_REQUESTS") {
+	if a := all["transactions/undeclared-entity"]; a.State != probe.Unanswered || !strings.Contains(a.Why, "throttled TOO_MANY_REQUESTS") {
 		t.Errorf("%+v", a)
 	}
-	if a := all["transactions/empty"]; a.State != scenarios.ProbeAnswered || a.Code != "UNKNOWN_ERROR" || a.Status != 500 || *a.AsKnown || *a.Listed {
+	if a := all["transactions/empty"]; a.State != probe.Answered || a.Code != "UNKNOWN_ERROR" || a.Status != 500 || *a.AsKnown || *a.Listed {
 		t.Errorf("%+v", a)
 	}
 	if !strings.Contains(r.VerdictLine(), "not all answered: 5 of 6 questions, 1 unanswered") {

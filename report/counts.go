@@ -9,6 +9,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -184,13 +185,13 @@ func (s *samples) merge(other *samples) {
 func (s *samples) percentile(p float64) (d time.Duration, ok bool) {
 	if s.histogram == nil {
 		slices.Sort(s.exact)
-		return scenarios.Percentile(s.exact, p)
+		return stats.Percentile(s.exact, p)
 	}
-	if s.n < scenarios.Needed(p) {
+	if s.n < stats.Needed(p) {
 		return 0, false
 	}
 	// The library rounds the rank of a percentile; that of an exact rank it hits.
-	rank := scenarios.NearestRank(s.n, p)
+	rank := stats.NearestRank(s.n, p)
 	at := s.histogram.ValueAtPercentile(100 * float64(rank) / float64(s.n))
 	return min(max(time.Duration(at), s.min), s.max), true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // document is a result as people read it, before it has a look.
@@ -87,7 +88,7 @@ func (r Result) statusText() string {
 		text := fmt.Sprintf("held: %d of %d rounds count as contended, none violated; violation rate under %s (%.0f %% confidence) of rounds in which every reply was certain",
 			r.Contention.ContendedRounds, r.Rounds, percentUp(v.Bound.AtMost), 100*v.Bound.Confidence)
 		if most := r.Params.Thresholds.Reach; most > 0 {
-			text += fmt.Sprintf(" and the reach at most %s", scenarios.Coarse(most))
+			text += fmt.Sprintf(" and the reach at most %s", stats.Coarse(most))
 		}
 		if all := v.Bound.UncertainAtMost; all != nil {
 			text += fmt.Sprintf(", under %s with the uncertain %d taken as violated", percentUp(*all), r.Contention.UncertainRounds)

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // printable makes every text of the document fit to be shown: what came from a
@@ -76,7 +76,7 @@ func sentence(text string) string {
 // short is a duration for people: of four digits at most.
 func short(d time.Duration) time.Duration {
 	if d.Abs() >= time.Minute {
-		return scenarios.Coarse(d)
+		return stats.Coarse(d)
 	}
 	unit := time.Duration(1)
 	for d.Abs()/unit >= 10_000 {

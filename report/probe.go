@@ -9,13 +9,14 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/probe"
 )
 
 // ProbeCollector is an observer that makes a result of the probe that it is shown, in
 // the run or from a record.
 type ProbeCollector struct {
 	header       RunHeader
-	judge        *scenarios.ProbeJudge
+	judge        *probe.Judge
 	counts       *counts
 	expectations []expectation
 }
@@ -23,7 +24,7 @@ type ProbeCollector struct {
 // NewProbeCollector prepares a result for a probe that starts as header says. It fails
 // as NewCollector does.
 func NewProbeCollector(header RunHeader) (*ProbeCollector, error) {
-	probe, ok := scenarios.Find(header.Scenario).(*scenarios.Probe)
+	asked, ok := scenarios.Find(header.Scenario).(*scenarios.Probe)
 	if !ok {
 		return nil, &UnknownScenarioError{header.Scenario}
 	}
@@ -32,10 +33,10 @@ func NewProbeCollector(header RunHeader) (*ProbeCollector, error) {
 	if m.expectations, err = parseExpectations(header.Params.Expect); err != nil {
 		return nil, err
 	}
-	if err := header.Params.options(probe); err != nil {
+	if err := header.Params.options(asked); err != nil {
 		return nil, err
 	}
-	m.judge = scenarios.NewProbeJudge(probe, header.Target.Kind, header.Params.KeyPrefix, header.Run)
+	m.judge = asked.Judge(header.Target.Kind, header.Params.KeyPrefix, header.Run)
 	return m, nil
 }
 
@@ -54,7 +55,7 @@ func (m *ProbeCollector) Make(end runner.End) Result {
 	r := Result{Schema: ResultSchema, RunHeader: m.header, Elapsed: end.Elapsed, Interrupted: end.Interrupted, Stopped: end.Stopped, Cut: end.Cut, Left: end.Left,
 		Requests: end.Requests, Controls: []scenarios.Control{}, Outcomes: m.counts.outcomes(), Latency: m.counts.latencies(),
 		Verdict:      scenarios.Verdict{Property: "none: a probe only asks", Reasons: []string{}, Violations: []scenarios.Violation{}},
-		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Conclude()}}
+		Expectations: []Expectation{}, Detail: scenarios.Detail{Probe: m.judge.Report()}}
 	r.finish(m.expectations, m.counts)
 	// Requests of a probe differ too much in size for an average.
 	if r.QuotaUnits = nil; end.Units > 0 {
@@ -64,7 +65,7 @@ func (m *ProbeCollector) Make(end runner.End) Result {
 }
 
 // Earlier reads the JSON result of a probe, for a later one to compare with.
-func Earlier(text []byte) (*scenarios.Earlier, error) {
+func Earlier(text []byte) (*probe.Earlier, error) {
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("it is no JSON result: %w", err)
@@ -72,7 +73,7 @@ func Earlier(text []byte) (*scenarios.Earlier, error) {
 	if r.Schema != ResultSchema || r.Detail.Probe == nil {
 		return nil, fmt.Errorf("it is no JSON result of contend probe (-o json=FILE writes one)")
 	}
-	return &scenarios.Earlier{Run: r.Run, Family: scenarios.Family(r.Target.Kind), Target: r.Target.URL, Started: r.Started, Answers: r.Detail.Probe.Kept()}, nil
+	return &probe.Earlier{Run: r.Run, Family: probe.Family(r.Target.Kind), Target: r.Target.URL, Started: r.Started, Answers: r.Detail.Probe.Kept()}, nil
 }
 
 // Changed counts the answers that differ from those of the earlier probe.
@@ -158,7 +159,7 @@ func (r Result) probeDocument(d document) document {
 }
 
 // sinceBlock tells what has changed since the earlier probe.
-func sinceBlock(p *scenarios.ProbeReport) block {
+func sinceBlock(p *probe.Report) block {
 	b := block{heading: fmt.Sprintf("Changed since run %s of %s on %s", p.Since.Run, p.Since.Started.UTC().Format("2006-01-02"), p.Since.Target),
 		table: table{header: []string{"question", "it was", "it is"}, right: []bool{false, false, false}}}
 	for i := range p.Answers {
@@ -173,7 +174,7 @@ func sinceBlock(p *scenarios.ProbeReport) block {
 }
 
 // otherwiseBlock lists what was answered otherwise than is known.
-func otherwiseBlock(p *scenarios.ProbeReport) block {
+func otherwiseBlock(p *probe.Report) block {
 	b := block{heading: "Not as known", table: table{header: []string{"question", "known", "from", "answered", "message"}, right: make([]bool, 5)}}
 	for i := range p.Answers {
 		a := &p.Answers[i]
@@ -181,7 +182,7 @@ func otherwiseBlock(p *scenarios.ProbeReport) block {
 			continue
 		}
 		k := &a.Known
-		known := answerText(scenarios.EarlierAnswer{Outcome: k.Outcome, Code: k.Code, Status: k.Status, Answer: k.Answer}, "")
+		known := answerText(probe.EarlierAnswer{Outcome: k.Outcome, Code: k.Code, Status: k.Status, Answer: k.Answer}, "")
 		if k.Message != "" {
 			known += ": " + k.Message
 		}
@@ -191,7 +192,7 @@ func otherwiseBlock(p *scenarios.ProbeReport) block {
 }
 
 // groupBlock has a line a question; the ways that one is asked in stand side by side.
-func groupBlock(p *scenarios.ProbeReport, group string) block {
+func groupBlock(p *probe.Report, group string) block {
 	b := block{heading: group}
 	ways := []string{}
 	var lines []string
@@ -231,8 +232,8 @@ func groupBlock(p *scenarios.ProbeReport, group string) block {
 }
 
 // answerCell is an answer with its marks.
-func answerCell(a *scenarios.ProbeAnswer) string {
-	if a.State != scenarios.ProbeAnswered {
+func answerCell(a *probe.Answer) string {
+	if a.State != probe.Answered {
 		return strings.ReplaceAll(string(a.State), "-", " ") + ": " + a.Why
 	}
 	mark, star := "?", ""
@@ -253,7 +254,7 @@ func answerCell(a *scenarios.ProbeAnswer) string {
 }
 
 // answerText is an answer in a few words; star follows its code.
-func answerText(a scenarios.EarlierAnswer, star string) string {
+func answerText(a probe.EarlierAnswer, star string) string {
 	reply := string(a.Outcome)
 	if a.Code != "" {
 		reply = a.Code + star
@@ -283,7 +284,7 @@ func (r Result) probeLegend() block {
 }
 
 // codesBlock is the catalogue of the codes and messages that came.
-func codesBlock(p *scenarios.ProbeReport) block {
+func codesBlock(p *probe.Report) block {
 	b := block{heading: "Error objects: the codes that came",
 		table: table{header: []string{"code", "status", "outcome", "listed", "count", "message"}, right: []bool{false, true, false, false, true, false}}}
 	type kind struct {
@@ -294,7 +295,7 @@ func codesBlock(p *scenarios.ProbeReport) block {
 	counts := []int{}
 	for i := range p.Answers {
 		a := &p.Answers[i]
-		if a.State != scenarios.ProbeAnswered || a.Code == "" {
+		if a.State != probe.Answered || a.Code == "" {
 			continue
 		}
 		k := kind{a.Code, string(a.Outcome), a.Message, a.Status}
@@ -335,7 +336,7 @@ func (r *Result) probeRows(write func(figure, outcome, at, code string, status i
 		if a.AsKnown != nil {
 			known = fmt.Sprint(*a.AsKnown)
 		}
-		if a.State != scenarios.ProbeAnswered {
+		if a.State != probe.Answered {
 			known = string(a.State)
 		}
 		write("answer "+a.ID, string(a.Outcome), a.Way, a.Code, a.Status, a.Answer, "")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"contend/targets/all"
 	"encoding/csv"
 	"encoding/json"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
-	"contend/targets/all"
+	"contend/scenarios/probe"
 )
 
 // probeOf probes a simulated target in virtual time.
@@ -34,7 +35,7 @@ func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeade
 			t.Fatal(err)
 		}
 		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second,
-			Inquiries: scenarios.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
+			Inquiries: probe.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
 		if err != nil {
 			t.Fatal(err)
 		}

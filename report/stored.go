@@ -5,6 +5,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -85,7 +86,7 @@ func GhostRows(ghosts []*runner.Ghost, wanted func(*runner.Ghost) bool) [][]any 
 			if d == nil {
 				return nil
 			}
-			return scenarios.Coarse(*d)
+			return stats.Coarse(*d)
 		}
 		rows = append(rows, []any{g.Key, g.Run, g.Arm, g.Target, string(g.State), !g.Closed, g.Why, g.Epoch, g.Terms.TTL, known(granted(g)), k.Expiry,
 			coarse(k.LastBlocked), known(k.LastBlocked), coarse(k.FirstFree), known(k.FirstFree), known(k.LastShown), known(k.FirstGone),

@@ -15,6 +15,8 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 	"contend/targets"
 )
 
@@ -95,9 +97,9 @@ type TrendNight struct {
 	Throttled      int              `json:"throttled"`
 	// Of keys with a time to live, the abandoned ones left out. Delays are of the
 	// arm that is asked by creates.
-	Keys  int                 `json:"keys,omitempty"`
-	Open  int                 `json:"open,omitempty"` // still asked about
-	Sweep *scenarios.Quantile `json:"sweep_median,omitempty"`
+	Keys  int                `json:"keys,omitempty"`
+	Open  int                `json:"open,omitempty"` // still asked about
+	Sweep *survival.Quantile `json:"sweep_median,omitempty"`
 	// The longest that a key was seen to block, and when that one was free; nil: it
 	// was not seen free.
 	Longest     *time.Duration `json:"sweep_longest_from_ns,omitempty"`
@@ -327,7 +329,7 @@ var trendMedians = []trendMedian{
 	{"median latency of won", func(n *TrendNight) float64 { return orNaN(n.Won) }, inMilliseconds},
 	{"median latency of lost", func(n *TrendNight) float64 { return orNaN(n.Lost) }, inMilliseconds},
 	{"median delay until expired keys are free", func(n *TrendNight) float64 { return n.sweep() },
-		func(v float64) string { return scenarios.Coarse(time.Duration(v)).String() }},
+		func(v float64) string { return stats.Coarse(time.Duration(v)).String() }},
 }
 
 func orNaN(d *time.Duration) float64 {
@@ -346,9 +348,9 @@ func inMilliseconds(v float64) string {
 // observed, its beginning, so that keys which are not freed any more drift up.
 func (n *TrendNight) sweep() float64 {
 	switch {
-	case n.Sweep == nil || scenarios.Open(n.Sweep.From):
+	case n.Sweep == nil || n.Sweep.From == survival.Forever:
 		return math.NaN()
-	case scenarios.Open(n.Sweep.To):
+	case n.Sweep.To == survival.Forever:
 		return float64(n.Sweep.From)
 	default:
 		return float64(n.Sweep.From+n.Sweep.To) / 2
@@ -361,7 +363,7 @@ func (s *TrendSeries) drift(m trendMedian) {
 	for i := range s.Nights {
 		values[i] = m.of(&s.Nights[i])
 	}
-	for i, chart := range scenarios.Drift(values) {
+	for i, chart := range stats.Drift(values) {
 		if chart.Alarm == "" {
 			continue
 		}
@@ -691,7 +693,7 @@ func (t TrendReport) lines() []string {
 		for _, m := range trendMedians {
 			if v := m.of(last); !math.IsNaN(v) {
 				text := m.write(v)
-				if q := last.Sweep; q != nil && scenarios.Open(q.To) && v == float64(q.From) {
+				if q := last.Sweep; q != nil && q.To == survival.Forever && v == float64(q.From) {
 					text = "over " + text
 				}
 				parts = append(parts, m.name+" "+text)
@@ -733,8 +735,8 @@ func (s *TrendSeries) row(n *TrendNight) []any {
 		return *n
 	}
 	var from, to any
-	if q := n.Sweep; q != nil && !scenarios.Open(q.From) {
-		if from = q.From; !scenarios.Open(q.To) {
+	if q := n.Sweep; q != nil && q.From != survival.Forever {
+		if from = q.From; q.To != survival.Forever {
 			to = q.To
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 	"contend/targets"
 )
 
@@ -112,11 +114,11 @@ func ages(low, high *time.Duration) string {
 	case low == nil && high == nil:
 		return dash
 	case high == nil:
-		return "over " + scenarios.Coarse(*low).String()
+		return "over " + stats.Coarse(*low).String()
 	case low == nil || *low <= 0:
-		return "up to " + scenarios.Coarse(*high).String()
+		return "up to " + stats.Coarse(*high).String()
 	default:
-		return scenarios.Coarse(*low).String() + " to " + scenarios.Coarse(*high).String()
+		return stats.Coarse(*low).String() + " to " + stats.Coarse(*high).String()
 	}
 }
 
@@ -165,7 +167,7 @@ func (r Result) keyBlock() block {
 			}
 		}
 	}
-	b := block{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", scenarios.Coarse(longest)),
+	b := block{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", stats.Coarse(longest)),
 		table: table{header: []string{"key", "expiry UTC", "timeline", "blocks until", "read until", "state"},
 			right: []bool{false, false, false, true, true, false}}}
 	prefix := r.Params.KeyPrefix + r.Run + "-"
@@ -223,11 +225,11 @@ func (r Result) curveBlock() block {
 	}
 	var low, middle, high []float64
 	for i := range plotColumns + 1 {
-		s := scenarios.SurvivalAt(g.Curve, time.Duration(float64(end)*float64(i)/plotColumns))
+		s := survival.At(g.Curve, time.Duration(float64(end)*float64(i)/plotColumns))
 		low, middle, high = append(low, s.Low), append(middle, s.Survival), append(high, s.High)
 	}
 	b.plain = asciigraph.PlotMany([][]float64{low, high, middle}, asciigraph.Height(plotRows), asciigraph.LowerBound(0), asciigraph.UpperBound(1),
-		asciigraph.Precision(1), asciigraph.Caption(fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", scenarios.Coarse(end)))) + "\n"
+		asciigraph.Precision(1), asciigraph.Caption(fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", stats.Coarse(end)))) + "\n"
 	return b
 }
 
@@ -254,7 +256,7 @@ func delayText(g *scenarios.GhostReport) []string {
 	if open > 0 {
 		add("%d of the %d keys of the write arm were never seen free.", open, g.Watched())
 	}
-	if q, ok := scenarios.QuantileOf(g.Once, 50); ok {
+	if q, ok := survival.QuantileOf(g.Once, 50); ok {
 		add("Of keys left alone until they were asked once, the median delay is %s (current-status estimate of the once arm).", quantileText(&q))
 	}
 	switch a := g.OnceAgree; {
@@ -266,10 +268,10 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	if floor, bound := g.EarlyFloor, g.EarlyBound; floor != nil && bound != nil && bound.AtLeast == nil {
 		add("No key went early: each of the early arm was seen to live until %s before its expiry or closer; of keys that go before that, the rate is under %s (95 %% confidence).",
-			scenarios.Coarse(*floor), percentUp(bound.AtMost))
+			stats.Coarse(*floor), percentUp(bound.AtMost))
 	}
 	if shown, of, longest := g.Shown(); shown > 0 {
-		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, scenarios.Coarse(longest))
+		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, stats.Coarse(longest))
 	}
 	if g.CleanReads > 0 {
 		add("%d keys still refused a create after a read had shown them gone: reads do not tell whether a key is free.", g.CleanReads)
@@ -281,7 +283,7 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	for _, r := range g.Offset {
 		if r.From <= 0 && r.To >= 0 {
-			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", scenarios.Coarse(max(-r.From, r.To)))
+			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", stats.Coarse(max(-r.From, r.To)))
 		} else {
 			add("The store tells an expiry %s from ours, by its own clock: a cross-check only.", signed(r))
 		}
@@ -295,19 +297,19 @@ func signed(r scenarios.Range) string {
 }
 
 // quantileText writes where a quantile lies, with its 95 % interval.
-func quantileText(q *scenarios.Quantile) string {
+func quantileText(q *survival.Quantile) string {
 	text := quantileRange(q)
-	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && scenarios.Open(q.High)) {
+	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && q.High == survival.Forever) {
 		text += " (95 % interval: " + interval + ")"
 	}
 	return text
 }
 
-func quantileRange(q *scenarios.Quantile) string { return agesTo(q.From, q.To) }
+func quantileRange(q *survival.Quantile) string { return agesTo(q.From, q.To) }
 
 // agesTo writes an interval that may have no end.
 func agesTo(from, to time.Duration) string {
-	if scenarios.Open(to) {
+	if to == survival.Forever {
 		return ages(&from, nil)
 	}
 	return ages(&from, &to)

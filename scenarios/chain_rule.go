@@ -10,7 +10,7 @@ import (
 // chain is what a legal history of a record's versions tells. Version 0 was
 // seeded, or is the absent key.
 type chain struct {
-	// lowest and highest bound the version once nothing is under way any more: up
+	// lowest and highest bound the version once nothing is in flight any more: up
 	// to lowest all were certainly stored; up to highest indeterminate writes may yet be.
 	lowest, highest int64
 	// writers stored the versions from 1 to lowest; nil where more than one
@@ -25,7 +25,7 @@ type chain struct {
 //
 // A history is legal iff every proven version has one owner, and there are
 // instants p(1) <= p(2) <= … <= p(k), k being the highest proven version or more,
-// each while its owner was under way, such that
+// each while its owner was in flight, such that
 //
 //	call <= p(j+1) and p(j) <= return     for each read of version j,
 //	call <= p(j)   or  p(j+1) <= return   for each refusal on version j,

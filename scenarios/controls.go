@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -169,7 +170,7 @@ func nonceControl(exchanges []runner.Exchange, contenders int) Control {
 		case o == targets.Missing:
 			c.lag = true
 			c.Detail = fmt.Sprintf("contender %d did not see what the run has written, %s after it was acknowledged: its reads lag, or go elsewhere",
-				contender, Coarse(x.Call-written.Return))
+				contender, stats.Coarse(x.Call-written.Return))
 		case o == targets.OK:
 			c.Detail = fmt.Sprintf("contender %d reads another record than the run has just written: %q", contender, x.Reply.Record.Token)
 		default:
@@ -179,7 +180,7 @@ func nonceControl(exchanges []runner.Exchange, contenders int) Control {
 	}
 	if late > 0 {
 		c.AsExpected, c.lag = false, true
-		c.Detail = fmt.Sprintf("a contender did not see what the run has written until more than %s after it was acknowledged: its reads lag", Coarse(late))
+		c.Detail = fmt.Sprintf("a contender did not see what the run has written until more than %s after it was acknowledged: its reads lag", stats.Coarse(late))
 	}
 	return c
 }

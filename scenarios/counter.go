@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -233,16 +234,16 @@ func (*Counter) contested(f *Finding, _ *Ruling, t Terms) reason {
 
 // CounterPrice is what the guard costs under contention.
 type CounterPrice struct {
-	Contenders  int           `json:"contenders"`
-	Times       int           `json:"times"`
-	Successes   int           `json:"successes"`
-	PerSecond   float64       `json:"successes_per_second"` // while the contenders ran
-	TriesMedian *int          `json:"tries_p50"`            // writes that a success took
-	TriesP99    *int          `json:"tries_p99"`
-	TriesMax    int           `json:"tries_max"`
-	Wasted      float64       `json:"wasted"` // share of the requests that led to no success
-	Elapsed     time.Duration `json:"elapsed_ns"`
-	Fairness    *Fairness     `json:"fairness,omitempty"`
+	Contenders  int             `json:"contenders"`
+	Times       int             `json:"times"`
+	Successes   int             `json:"successes"`
+	PerSecond   float64         `json:"successes_per_second"` // while the contenders ran
+	TriesMedian *int            `json:"tries_p50"`            // writes that a success took
+	TriesP99    *int            `json:"tries_p99"`
+	TriesMax    int             `json:"tries_max"`
+	Wasted      float64         `json:"wasted"` // share of the requests that led to no success
+	Elapsed     time.Duration   `json:"elapsed_ns"`
+	Fairness    *stats.Fairness `json:"fairness,omitempty"`
 }
 
 func (s *Counter) detail(findings []*Finding) Detail {
@@ -273,11 +274,11 @@ func (s *Counter) detail(findings []*Finding) Detail {
 	}
 	slices.Sort(tries)
 	for percentile, to := range map[float64]**int{50: &p.TriesMedian, 99: &p.TriesP99} {
-		if d, ok := Percentile(tries, percentile); ok {
+		if d, ok := stats.Percentile(tries, percentile); ok {
 			n := int(d)
 			*to = &n
 		}
 	}
-	p.Fairness = fairnessOf(shares)
+	p.Fairness = stats.FairnessOf(shares)
 	return Detail{Counter: &p}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -193,7 +194,7 @@ func told(r *runner.Round) bool {
 			return false
 		}
 	}
-	length := median(lengths)
+	length := stats.Median(lengths)
 	return length != nil && r.Relayed.Uncertainty <= *length
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -69,75 +70,6 @@ type GhostEnd struct {
 	Stopped     string // it could not go on
 	Cut         string // its time or budget was up
 	Interrupted bool
-}
-
-// GhostReport is what a watch found.
-type GhostReport struct {
-	TTL       time.Duration `json:"ttl_ns"`
-	Granted   []Range       `json:"granted,omitempty"` // by the store's own word, where it told
-	Tolerance time.Duration `json:"tolerance_ns"`
-	Watch     time.Duration `json:"watch_ns"`
-	Keys      []GhostKey    `json:"keys"`
-	Arms      []GhostArm    `json:"arms"`
-	// Offset is how far the store's word about the expiry is from our own clock's.
-	Offset []Range `json:"store_expiry_offset,omitempty"`
-
-	Curve     []Step    `json:"blocking"`          // of the write arm: share still blocking, by age
-	Median    *Quantile `json:"median,omitempty"`  // of the delay
-	P90       *Quantile `json:"p90,omitempty"`     // of the delay
-	Longest   *GhostKey `json:"longest,omitempty"` // seen to block at the greatest age
-	ReadCurve []Step    `json:"visible"`           // of the read arm: share still shown
-	// Once is the current-status estimate of the control arm, whose keys were asked
-	// a single time each.
-	Once      []Step     `json:"once"`
-	OnceAgree *Agreement `json:"once_agreement,omitempty"`
-	// EarlyFloor is how close to its expiry every key of the early arm was seen to live
-	// at least: one that goes later than that, but early, would not be seen. EarlyBound
-	// is that on the rate of keys that go early, by then.
-	EarlyFloor *time.Duration `json:"early_floor_ns,omitempty"`
-	EarlyBound *Bound         `json:"early_bound,omitempty"`
-	// CleanReads counts keys that a read no longer showed and that still blocked.
-	CleanReads int `json:"clean_reads_that_block"`
-}
-
-// Range is between two durations.
-type Range struct {
-	From time.Duration `json:"from_ns"`
-	To   time.Duration `json:"to_ns"`
-}
-
-// Agreement says whether keys that are asked again and again go as those that
-// are left alone.
-type Agreement struct {
-	P         float64 `json:"p"`
-	Disagrees bool    `json:"disagrees"`
-}
-
-// GhostArm counts the keys of an arm by what is known of them.
-type GhostArm struct {
-	Arm    string                    `json:"arm"`
-	Keys   int                       `json:"keys"`
-	States map[runner.GhostState]int `json:"states"`
-	Probes int                       `json:"probes"`
-}
-
-// GhostKey is what is told of a key. Ages are after its expiry, and null where
-// nothing was seen.
-type GhostKey struct {
-	Key         string            `json:"key"`
-	Arm         string            `json:"arm"`
-	State       runner.GhostState `json:"state"`
-	Why         string            `json:"why,omitempty"`
-	Expiry      time.Time         `json:"expiry,omitzero"` // by our own clock, at the latest
-	Told        time.Time         `json:"expiry_told,omitzero"`
-	LastBlocked *time.Duration    `json:"last_blocked_ns"` // at least
-	FirstFree   *time.Duration    `json:"first_free_ns"`   // at most
-	LastShown   *time.Duration    `json:"last_shown_ns"`   // at least
-	FirstGone   *time.Duration    `json:"first_gone_ns"`   // at most
-	Code        string            `json:"code,omitempty"`  // of the last refusal
-	Status      int               `json:"status,omitempty"`
-	Probes      int               `json:"probes"`
-	Unanswered  int               `json:"unanswered,omitempty"`
 }
 
 // ghostReading is a key by the terms of the run: what the store granted is known
@@ -254,7 +186,7 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	out.Contention.ContendedRounds, out.Contention.Of = t.known+t.violated, write
 	out.Contention.Uncounted = uncountedOf(t.why)
 	out.Detail.Ghosts = j.report(readings)
-	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = boundOf(t.early, t.early+t.lived), earlyFloor(readings)
+	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = stats.BoundOf(t.early, t.early+t.lived), earlyFloor(readings)
 	out.Verdict = j.verdict(&t, out.Controls, write, end)
 	return out
 }
@@ -353,7 +285,7 @@ func (r *ghostReading) ghost() Violation {
 	age := r.proven
 	return Violation{Kind: "ghost", Key: r.Key, age: age,
 		Detail: fmt.Sprintf("%s was refused with %s at least %s after the key had expired (tolerance %s)", "create-if-absent",
-			sightingText(r.Proven), Coarse(age), Coarse(r.Terms.Tolerance)),
+			observationText(r.Proven), stats.Coarse(age), stats.Coarse(r.Terms.Tolerance)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, after the expiry", r.Proven)}}
 }
 
@@ -361,11 +293,11 @@ func (r *ghostReading) ghost() Violation {
 func (r *ghostReading) goneEarly() Violation {
 	left := r.Created.Call + r.Terms.TTL - r.FirstFree.Return
 	return Violation{Kind: "early-expiry", Key: r.Key, age: forever,
-		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", Coarse(left)),
+		Detail:  fmt.Sprintf("create-if-absent was accepted at least %s before the key expired", stats.Coarse(left)),
 		Witness: []Witness{r.witness("create with a TTL of "+r.Terms.TTL.String(), r.Created), r.witness("create if absent, before the expiry", r.FirstFree)}}
 }
 
-func sightingText(s *runner.Observation) string {
+func observationText(s *runner.Observation) string {
 	return replyText(&targets.Reply{Outcome: s.Outcome, Code: s.Code, Status: s.Status})
 }
 
@@ -388,20 +320,6 @@ func replyText(r *targets.Reply) string {
 func (r *ghostReading) witness(request string, s *runner.Observation) Witness {
 	return Witness{Who: r.Arm + " " + fmt.Sprint(r.Number), Request: request, Call: s.Call, Return: s.Return, Outcome: s.Outcome,
 		Code: s.Code, Status: s.Status, Trace: s.Trace}
-}
-
-// Coarse rounds a duration to what is worth telling.
-func Coarse(d time.Duration) time.Duration {
-	switch {
-	case d.Abs() >= time.Hour:
-		return d.Round(time.Minute)
-	case d.Abs() >= time.Minute:
-		return d.Round(time.Second)
-	case d.Abs() >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	default:
-		return d.Round(100 * time.Microsecond)
-	}
 }
 
 // ownControls are the keys that show that a block would be seen: unexpired ones
@@ -470,7 +388,7 @@ func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end G
 	}
 	if v.Status != Violated || t.violated > 0 {
 		// A key of which it is not clear may have blocked too.
-		v.Bound = boundOf(t.violated, t.known+t.violated+t.unclear)
+		v.Bound = stats.BoundOf(t.violated, t.known+t.violated+t.unclear)
 	}
 	return v
 }
@@ -489,16 +407,9 @@ func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end Gh
 		add("the watch was interrupted before all of its keys were done")
 	}
 	if j.skipped {
-		add("the controls were skipped, so nothing shows that a ghost would have been seen (leave --skip-controls out)")
+		add(skippedText, "ghost")
 	}
-	for _, c := range controls {
-		if !c.AsExpected && c.LeftOut == "" {
-			add("control %s: %s", c.Name, c.Detail)
-		}
-	}
-	if j.unmapped > 0 {
-		add("%d of the replies have no row in the target's table, such as %s", j.unmapped, j.sample)
-	}
+	doubts = append(doubts, harnessDoubts(controls, j.unmapped, j.sample)...)
 	if planned, answered := j.alone(); planned == 0 {
 		add("no key that is asked a single time was to be asked beyond the tolerance, so asking may be what frees them (make --watch longer than --tolerance)")
 	} else if 2*answered < planned {

@@ -5,7 +5,78 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 )
+
+// GhostReport is what a watch found.
+type GhostReport struct {
+	TTL       time.Duration `json:"ttl_ns"`
+	Granted   []Range       `json:"granted,omitempty"` // by the store's own word, where it told
+	Tolerance time.Duration `json:"tolerance_ns"`
+	Watch     time.Duration `json:"watch_ns"`
+	Keys      []GhostKey    `json:"keys"`
+	Arms      []GhostArm    `json:"arms"`
+	// Offset is how far the store's word about the expiry is from our own clock's.
+	Offset []Range `json:"store_expiry_offset,omitempty"`
+
+	Curve     []survival.Step    `json:"blocking"`          // of the write arm: share still blocking, by age
+	Median    *survival.Quantile `json:"median,omitempty"`  // of the delay
+	P90       *survival.Quantile `json:"p90,omitempty"`     // of the delay
+	Longest   *GhostKey          `json:"longest,omitempty"` // seen to block at the greatest age
+	ReadCurve []survival.Step    `json:"visible"`           // of the read arm: share still shown
+	// Once is the current-status estimate of the control arm, whose keys were asked
+	// a single time each.
+	Once      []survival.Step `json:"once"`
+	OnceAgree *Agreement      `json:"once_agreement,omitempty"`
+	// EarlyFloor is how close to its expiry every key of the early arm was seen to live
+	// at least: one that goes later than that, but early, would not be seen. EarlyBound
+	// is that on the rate of keys that go early, by then.
+	EarlyFloor *time.Duration `json:"early_floor_ns,omitempty"`
+	EarlyBound *stats.Bound   `json:"early_bound,omitempty"`
+	// CleanReads counts keys that a read no longer showed and that still blocked.
+	CleanReads int `json:"clean_reads_that_block"`
+}
+
+// Range is between two durations.
+type Range struct {
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
+}
+
+// Agreement says whether keys that are asked again and again go as those that
+// are left alone.
+type Agreement struct {
+	P         float64 `json:"p"`
+	Disagrees bool    `json:"disagrees"`
+}
+
+// GhostArm counts the keys of an arm by what is known of them.
+type GhostArm struct {
+	Arm    string                    `json:"arm"`
+	Keys   int                       `json:"keys"`
+	States map[runner.GhostState]int `json:"states"`
+	Probes int                       `json:"probes"`
+}
+
+// GhostKey is what is told of a key. Ages are after its expiry, and null where
+// nothing was seen.
+type GhostKey struct {
+	Key         string            `json:"key"`
+	Arm         string            `json:"arm"`
+	State       runner.GhostState `json:"state"`
+	Why         string            `json:"why,omitempty"`
+	Expiry      time.Time         `json:"expiry,omitzero"` // by our own clock, at the latest
+	Told        time.Time         `json:"expiry_told,omitzero"`
+	LastBlocked *time.Duration    `json:"last_blocked_ns"` // at least
+	FirstFree   *time.Duration    `json:"first_free_ns"`   // at most
+	LastShown   *time.Duration    `json:"last_shown_ns"`   // at least
+	FirstGone   *time.Duration    `json:"first_gone_ns"`   // at most
+	Code        string            `json:"code,omitempty"`  // of the last refusal
+	Status      int               `json:"status,omitempty"`
+	Probes      int               `json:"probes"`
+	Unanswered  int               `json:"unanswered,omitempty"`
+}
 
 // Watched counts the keys of the write arm.
 func (r *GhostReport) Watched() int {
@@ -111,11 +182,11 @@ func (r *ghostReading) first(s *runner.Observation) *time.Duration {
 
 // delay is where the end of what was seen lies: of blocking, or of being shown.
 // ok is false for a key that tells nothing.
-func (r *ghostReading) delay(last, first *runner.Observation) (d Delay, ok bool) {
+func (r *ghostReading) delay(last, first *runner.Observation) (d survival.Delay, ok bool) {
 	if r.ClockUnknown || last == nil && first == nil {
 		return d, false
 	}
-	d.High = forever
+	d.High = survival.Forever
 	if last != nil {
 		d.Low = max(0, r.since(last.Call))
 	}
@@ -127,8 +198,8 @@ func (r *ghostReading) delay(last, first *runner.Observation) (d Delay, ok bool)
 
 // estimate makes the curves.
 func (r *GhostReport) estimate(readings []ghostReading) {
-	var write, read []Delay
-	var once []AgeStatus
+	var write, read []survival.Delay
+	var once []survival.AgeStatus
 	r.CleanReads = 0
 	for i := range readings {
 		g := &readings[i]
@@ -150,13 +221,13 @@ func (r *GhostReport) estimate(readings []ghostReading) {
 			r.CleanReads++
 		}
 	}
-	r.Curve, r.ReadCurve, r.Once = Turnbull(write), Turnbull(read), CurrentStatus(once)
-	for percentile, to := range map[float64]**Quantile{50: &r.Median, 90: &r.P90} {
-		if q, ok := QuantileOf(r.Curve, percentile); ok && len(write) >= Needed(percentile) {
+	r.Curve, r.ReadCurve, r.Once = survival.Turnbull(write), survival.Turnbull(read), survival.CurrentStatus(once)
+	for percentile, to := range map[float64]**survival.Quantile{50: &r.Median, 90: &r.P90} {
+		if q, ok := survival.QuantileOf(r.Curve, percentile); ok && len(write) >= stats.Needed(percentile) {
 			*to = &q
 		}
 	}
-	if p, disagrees, ok := Disagree(write, once); ok {
+	if p, disagrees, ok := survival.Disagree(write, once); ok {
 		r.OnceAgree = &Agreement{p, disagrees}
 	}
 	r.Longest = nil
@@ -168,14 +239,14 @@ func (r *GhostReport) estimate(readings []ghostReading) {
 }
 
 // status is what the single probe of a key showed.
-func (r *ghostReading) status() (s AgeStatus, ok bool) {
+func (r *ghostReading) status() (s survival.AgeStatus, ok bool) {
 	switch {
 	case r.ClockUnknown:
 		return s, false
 	case r.FirstFree != nil:
-		return AgeStatus{Age: max(0, r.upTo(r.FirstFree.Return)), Blocked: false}, true
+		return survival.AgeStatus{Age: max(0, r.upTo(r.FirstFree.Return)), Blocked: false}, true
 	case r.LastBlocked != nil && r.since(r.LastBlocked.Call) > 0:
-		return AgeStatus{Age: r.since(r.LastBlocked.Call), Blocked: true}, true
+		return survival.AgeStatus{Age: r.since(r.LastBlocked.Call), Blocked: true}, true
 	default:
 		return s, false
 	}
@@ -194,18 +265,3 @@ func (r *GhostReport) crossCheck(readings []ghostReading) {
 		r.Offset = []Range{{slices.Min(offsets), slices.Max(offsets)}}
 	}
 }
-
-// SurvivalAt is the step of the curve that an age lies on, or in the middle of.
-func SurvivalAt(curve []Step, age time.Duration) Step {
-	at := Step{Survival: 1, Low: 1, High: 1}
-	for _, s := range curve {
-		if age <= s.From {
-			break
-		}
-		at = s
-	}
-	return at
-}
-
-// Open tells whether a time of a curve is beyond all that was observed.
-func Open(d time.Duration) bool { return d == forever }

@@ -3,7 +3,6 @@ package scenarios_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -643,12 +642,6 @@ func TestMostIsWhatAWatchSends(t *testing.T) {
 			t.Errorf("%d requests, the plan says at most %d", got, most)
 		}
 	})
-}
-
-// The judge is given the record of a watch and says the same.
-func ExampleCoarse() {
-	fmt.Println(scenarios.Coarse(1234567*time.Microsecond), scenarios.Coarse(8*time.Minute+35500*time.Millisecond), scenarios.Coarse(1234*time.Microsecond))
-	// Output: 1.23s 8m36s 1.2ms
 }
 
 // clocked changes what a reply tells of the expiry.

@@ -1,117 +1,15 @@
 package scenarios
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/probe"
 	"contend/targets"
 )
-
-// Status is one of three values, as in a linearizability checker.
-type Status string
-
-const (
-	Held         Status = "held"
-	Violated     Status = "violated"
-	Inconclusive Status = "inconclusive"
-)
-
-// Verdict is what a run says.
-type Verdict struct {
-	Status     Status      `json:"status"` // of a probe null, here ""
-	Property   string      `json:"property"`
-	Reasons    []string    `json:"reasons"`
-	Violations []Violation `json:"violations"`
-	Bound      *Bound      `json:"bound"`
-	// ViolatedRounds counts rounds of the race; Violations lists the first few.
-	ViolatedRounds int `json:"violated_rounds"`
-	// Expected: an unguarded contest was violated, which is what it is for.
-	Expected bool `json:"expected,omitempty"`
-}
-
-// MarshalJSON writes null for a status that there is not.
-func (v Verdict) MarshalJSON() ([]byte, error) {
-	type plain Verdict
-	out := struct {
-		Status *Status `json:"status"`
-		plain
-	}{plain: plain(v)}
-	if v.Status != "" {
-		out.Status = &v.Status
-	}
-	return json.Marshal(out)
-}
-
-// Contention is the evidence that there was a contest. Figures are medians over
-// all rounds, sums for ReachedGuard and Of; a figure without a value is null.
-type Contention struct {
-	MaxInFlight     *int           `json:"max_in_flight"`
-	Overlap         *float64       `json:"overlap"`
-	WinnerOverlap   *float64       `json:"winner_overlap"`
-	GuardContention *float64       `json:"guard_contention"`
-	ReachedGuard    int            `json:"reached_guard"`
-	Of              int            `json:"of"`
-	Skew            Skew           `json:"release_skew"`
-	Closest         *time.Duration `json:"closest_ns"`
-	Rivals          Rivals         `json:"rivals"`
-	// ContendedRounds are those that count.
-	ContendedRounds int   `json:"contended_rounds"`
-	UncertainRounds int   `json:"uncertain_rounds"`
-	Reach           Reach `json:"reach_ns"`
-	// Uncounted says why the other rounds do not count.
-	Uncounted []Uncounted `json:"not_contended"`
-	// Uncertain says what is uncertain of rounds.
-	Uncertain []Uncounted `json:"uncertain"`
-}
-
-// Rivals are the others whose guarded write met the winner's.
-type Rivals struct {
-	Needed int  `json:"needed"` // for a round to count
-	P50    *int `json:"p50"`
-}
-
-// Reach bounds how far the check and the effect of an accepted write can have been
-// apart, in so many of the counted rounds at least.
-type Reach struct {
-	AtLeast int            `json:"counted_at_least"`
-	Reach   *time.Duration `json:"reach"`
-	P50     *time.Duration `json:"p50"`
-}
-
-// Uncounted is one reason, how many rounds it holds for, and what would fix it;
-// "": nothing that a flag could.
-type Uncounted struct {
-	Why    string `json:"why"`
-	Rounds int    `json:"rounds"`
-	Fix    string `json:"mend,omitempty"`
-}
-
-// UncountedText tells the reasons, and after the last of those that it is for what
-// would fix them.
-func UncountedText(all []Uncounted) string {
-	var whys []string
-	for i, u := range all {
-		why := fmt.Sprintf("%d %s", u.Rounds, u.Why)
-		if u.Fix != "" && !slices.ContainsFunc(all[i+1:], func(later Uncounted) bool { return later.Fix == u.Fix }) {
-			why += " (" + u.Fix + ")"
-		}
-		whys = append(whys, why)
-	}
-	return strings.Join(whys, "; ")
-}
-
-// Skew is the time from the first request sent to the last, over the rounds.
-type Skew struct {
-	P50    *time.Duration `json:"p50_ns"`
-	P99    *time.Duration `json:"p99_ns"`
-	Max    *time.Duration `json:"max_ns"`
-	Method string         `json:"method"`
-}
 
 // Winners counts the winners of a round, over rounds whose final state is known
 // to be the run's own.
@@ -226,18 +124,11 @@ type Detail struct {
 	WinnerRank *WinnerRank      `json:"winner_rank,omitempty"`
 	Edits      *EditReport      `json:"edits,omitempty"`
 	Ghosts     *GhostReport     `json:"ghosts,omitempty"`
-	Probe      *ProbeReport     `json:"probe,omitempty"`
+	Probe      *probe.Report    `json:"probe,omitempty"`
 	Counter    *CounterPrice    `json:"counter,omitempty"`
 	Lease      *LeaseLosers     `json:"lease,omitempty"`
 	Deliveries []DeliveryBranch `json:"deliveries,omitempty"`
 	OffsetMap  *OffsetMap       `json:"offset_map,omitempty"`
-}
-
-// WinnerRank is the winner's place in the order of sending, from 1.
-type WinnerRank struct {
-	Median       int     `json:"median"`
-	Max          int     `json:"max"`
-	FirstSentWon float64 `json:"first_sent_won"` // share of the rounds
 }
 
 // Round keeps what the judge needs of a round.
@@ -458,177 +349,4 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 	if r.Violation != nil {
 		t.either++
 	}
-}
-
-func uncountedOf(why map[reason]int) []Uncounted {
-	all := []Uncounted{}
-	for why, n := range why {
-		all = append(all, Uncounted{why.why, n, why.fix})
-	}
-	slices.SortFunc(all, func(a, b Uncounted) int {
-		return cmp.Or(b.Rounds-a.Rounds, strings.Compare(a.Why, b.Why))
-	})
-	return all
-}
-
-// reason is why a round does not count, and what would fix it.
-type reason struct{ why, fix string }
-
-// doubtOf says why a round is uncertain; the zero reason where every reply of it
-// is certain. final: the late reads were made.
-func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
-	e := &f.Evidence
-	switch {
-	case f.Unseeded:
-		return reason{"could not be seeded: " + firstNonEmpty(f.refusal, "no reply"), ""}
-	case r.Void:
-		return reason{"had a foreign writer on its key", "stop it, or choose another --key-prefix"}
-	case e.Early:
-		return reason{"had a request that was answered before its last byte was sent: the server does not wait", "use --release gate"}
-	case final && !f.readOnce:
-		return reason{"could not be read once more at the end", ""}
-	case r.Unread:
-		return reason{"could not be read back", ""}
-	case r.Indefinite:
-		return reason{"had a request that went out more than once", "a proxy or client sends requests again: switch that off"}
-	case r.StaleRead:
-		return reason{"had a read of a missing or old state that no other confirms", ""}
-	// One that was settled may be of a contender that went on, and is not troubled.
-	case float64(e.Troubled-min(r.Settled, e.Unknown)) > terms.Thresholds.Uncertain*float64(e.Contenders):
-		return e.trouble()
-	case r.Unsettled > 0 && e.timedOut:
-		return reason{"had an unknown outcome that the read-back could not settle", "raise --timeout or --settle"}
-	case r.Unsettled > 0:
-		return reason{"had an unknown outcome that the read-back could not settle: " + firstNonEmpty(e.cause, "no certain answer"), ""}
-	default:
-		return reason{}
-	}
-}
-
-// uncountedFor says why a certain round does not count; the zero reason where it does.
-func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
-	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
-		if f.swept != nil {
-			why.fix = "" // the offset is what was asked for
-		}
-		return why
-	}
-	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {
-		return reason{"have no known reach", "leave --max-reach out"}
-	} else if most > 0 && f.Evidence.Reach > most {
-		return reason{fmt.Sprintf("had a reach above %s", Coarse(most)), "raise --max-reach"}
-	}
-	return reason{}
-}
-
-// contested wants rivals of the winner at the guard.
-func (oneWinner) contested(f *Finding, r *Ruling, terms Terms) reason {
-	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
-		return reason{"had no winner", ""}
-	}
-	return terms.enoughRivals(&f.Evidence)
-}
-
-// enoughRivals says why a round with a winner does not count for its rivals.
-func (t *Terms) enoughRivals(e *Evidence) reason {
-	needed := RivalsNeeded(max(t.Contenders, e.Contenders), t.Thresholds.Rivals)
-	closer := "raise --contenders, or lower --min-rivals"
-	if t.Stagger > 0 {
-		closer = "lower --stagger"
-	}
-	switch {
-	case e.Untold:
-		return untold
-	case e.Rivals == 0 && e.byRead > 0:
-		return reason{"had a winner that met no other at the guard: the others had been refused at a read in front of it", closer}
-	case e.Rivals == 0:
-		return reason{"had a winner that met no other at the guard", closer}
-	case e.Rivals < needed:
-		return reason{fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer}
-	default:
-		return reason{}
-	}
-}
-
-// untold is why a relayed round does not count whose times are not known.
-var untold = reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
-
-// reach tells how short it was in as many counted rounds as held needs.
-func (j *Judge) reach(t *tally) Reach {
-	out := Reach{AtLeast: max(1, j.terms.MinContended), P50: median(t.reaches)}
-	if slices.Sort(t.reaches); len(t.reaches) >= out.AtLeast {
-		out.Reach = &t.reaches[out.AtLeast-1]
-	}
-	return out
-}
-
-func (j *Judge) contention() Contention {
-	c := Contention{Skew: Skew{Method: j.terms.SentBy}, Uncertain: []Uncounted{}}
-	c.Rivals.Needed = RivalsNeeded(j.terms.Contenders, j.terms.Thresholds.Rivals)
-	if j.terms.Relayed {
-		c.Skew.Method = "server-span"
-	}
-	var flight, rivals []int
-	var overlaps, winner, guard []float64
-	var skews, closest []time.Duration
-	for _, f := range j.findings {
-		e := &f.Evidence
-		c.Of += e.Contenders
-		c.ReachedGuard += e.ReachedGuard
-		if e.Contenders == 0 || e.Untold {
-			continue
-		}
-		flight = append(flight, e.MaxInFlight)
-		rivals = append(rivals, e.Rivals)
-		overlaps = append(overlaps, e.Overlap)
-		winner = append(winner, e.WinnerOverlap)
-		guard = append(guard, e.GuardContention)
-		skews = append(skews, e.Skew)
-		if e.Closest >= 0 {
-			closest = append(closest, e.Closest)
-		}
-	}
-	c.MaxInFlight, c.Overlap, c.WinnerOverlap, c.GuardContention = median(flight), median(overlaps), median(winner), median(guard)
-	c.Rivals.P50 = median(rivals)
-	slices.Sort(skews)
-	if len(skews) > 0 {
-		c.Skew.Max = &skews[len(skews)-1]
-		c.Closest = least(closest)
-	}
-	c.Skew.P50, c.Skew.P99 = percentileOrNil(skews, 50), percentileOrNil(skews, 99)
-	return c
-}
-
-func least(values []time.Duration) *time.Duration {
-	if len(values) == 0 {
-		return nil
-	}
-	d := slices.Min(values)
-	return &d
-}
-
-func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration {
-	if d, ok := Percentile(sorted, percentile); ok {
-		return &d
-	}
-	return nil
-}
-
-// detail tells the winner's place in the order of sending: a store that always
-// serves the first request sent was hardly contended for.
-func (oneWinner) detail(findings []*Finding) Detail {
-	var ranks []int
-	first := 0
-	for _, f := range findings {
-		if rank := f.Evidence.WinnerRank; rank > 0 {
-			ranks = append(ranks, rank)
-			if rank == 1 {
-				first++
-			}
-		}
-	}
-	if len(ranks) == 0 {
-		return Detail{}
-	}
-	return Detail{WinnerRank: &WinnerRank{*median(ranks), slices.Max(ranks), float64(first) / float64(len(ranks))}}
 }

@@ -110,7 +110,7 @@ type leasePeriod struct {
 // none before the expiry of the one before, what is read is what was accepted, and
 // an expired lease can be taken again.
 func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
-	t := &tenure{operations: f.state.actsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
+	t := &tenure{operations: f.state.operationsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
 	t.sort(f.state, r)
 	if t.anomaly = t.shown(f.state); t.anomaly != nil {
 		return t

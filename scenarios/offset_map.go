@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -132,7 +133,7 @@ func sweepMap(sweep runner.Sweep, rounds []swept) *OffsetMap {
 		row := &m.Rows[i]
 		if n := len(apart[i]); n > 0 {
 			slices.Sort(apart[i])
-			row.SentApart = &apart[i][NearestRank(n, 50)-1]
+			row.SentApart = &apart[i][stats.NearestRank(n, 50)-1]
 		}
 		row.Asked.share()
 		row.Sent.share()

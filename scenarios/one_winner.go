@@ -1,17 +1,12 @@
 package scenarios
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
-
-// seedSuffix ends the token of a seed, after the key.
-const seedSuffix = "-seed"
 
 // newVersion is what every contender of a one-winner round writes: one more
 // than the seed's, or the first of an absent key.
@@ -19,37 +14,6 @@ const newVersion = 1
 
 // oneWinner judges the contests in which one write of a round may win.
 type oneWinner struct{}
-
-// startState is what a round starts from.
-type startState struct {
-	key   string
-	seed  string     // token of the seeded record; "": the key was absent
-	wrote *operation // the seed
-}
-
-// startOf tells what a round whose key is seeded, or not, starts from.
-func startOf(r *runner.Round, seeded bool) startState {
-	s := startState{key: r.Key}
-	if !seeded {
-		return s
-	}
-	s.seed = r.Key + seedSuffix
-	for i := range r.Seeds {
-		if r.Seeds[i].Op.Key == r.Key {
-			a, _ := s.operationOf(&r.Seeds[i])
-			s.wrote = &a
-		}
-	}
-	return s
-}
-
-// since is when the start state was acknowledged; 0 of an absent key.
-func (s startState) since() time.Duration {
-	if s.wrote == nil {
-		return 0
-	}
-	return s.wrote.ret
-}
 
 // findingOf is what every scenario keeps of a round.
 func findingOf(r *runner.Round, seeded bool) Finding {
@@ -70,43 +34,13 @@ func findingOf(r *runner.Round, seeded bool) Finding {
 func (oneWinner) Judge(r *runner.Round) Finding {
 	f := findingOf(r, len(r.Seeds) > 0)
 	f.Evidence = evidenceOf(r)
-	operations := f.state.actsOf(r)
+	operations := f.state.operationsOf(r)
 	f.won = countKind(operations, wrote)
 	// Of the writes that certainly were not applied, those are kept that a read
 	// shows to be stored all the same.
 	stored := storedRefusals(operations)
 	f.operations = slices.Clip(append(reduce(operations), stored...))
 	return f
-}
-
-// actsOf reduces what was done to the round's own key, and the reads of it when all
-// had returned.
-func (s startState) actsOf(r *runner.Round) []operation {
-	operations := make([]operation, 0, len(r.Ops)+len(r.Reads))
-	for i := range r.Ops {
-		if a, ok := s.operationOf(&r.Ops[i]); ok && r.Ops[i].Op.Key == r.Key {
-			operations = append(operations, a)
-		}
-	}
-	ops := len(operations)
-	for i := range r.Reads {
-		if a, ok := s.operationOf(&r.Reads[i]); ok && r.Reads[i].Op.Key == r.Key {
-			a.token = sameText(operations[:ops], a.token)
-			operations = append(operations, a)
-		}
-	}
-	return operations
-}
-
-// sameText gives the writer's copy of a token that was read, so that a run of any
-// length keeps each but once.
-func sameText(writes []operation, token string) string {
-	for i := range writes {
-		if writes[i].token == token {
-			return writes[i].token
-		}
-	}
-	return token
 }
 
 // storedRefusals gives the writes whose token a read shows although their reply
@@ -131,65 +65,18 @@ func storedRefusals(operations []operation) []operation {
 	return stored
 }
 
-// operationOf reduces an exchange; a read that failed tells nothing.
-func (s startState) operationOf(e *runner.Exchange) (operation, bool) {
-	a := operation{call: e.Call, ret: e.Return, who: int32(e.Contender), retried: e.Reply.Attempts > 1, outcome: e.Reply.Outcome,
-		code: e.Reply.Code, status: int32(e.Reply.Status), trace: e.Reply.Trace}
-	if e.Op.Kind == targets.Read {
-		a.token, a.version, a.body = e.Reply.Record.Token, e.Reply.Record.Version, e.Reply.Record.Body
-		a.kind = s.seen(&e.Reply)
-		return a, e.Reply.Outcome == targets.OK || e.Reply.Outcome == targets.Missing
-	}
-	if e.Reply.ByRead {
-		// It is what it read that refused it.
-		seen := e.Reply
-		if seen.Outcome = targets.OK; seen.Record.Token == "" && seen.Stored == "" {
-			seen.Outcome = targets.Missing
-		}
-		a.token, a.version, a.body, a.kind = seen.Record.Token, seen.Record.Version, seen.Record.Body, s.seen(&seen)
-		return a, true
-	}
-	a.token, a.version, a.body = e.Op.Value.Token, e.Op.Value.Version, e.Op.Value.Body
-	switch o := e.Reply.Outcome; {
-	case o == targets.OK:
-		a.kind = wrote
-	case o == targets.Unknown, o == targets.Unmapped, a.retried:
-		// After more than one attempt a refusal may be the writer's own doing.
-		a.kind, a.ret = indeterminate, forever
-	case o == targets.Conflict:
-		a.kind = refused
-	default:
-		a.kind = noEffect
-	}
-	return a, e.Op.Kind == targets.Write
-}
-
-// seen tells which state a read showed.
-func (s startState) seen(reply *targets.Reply) operationKind {
-	token := reply.Record.Token
-	switch {
-	case reply.Outcome == targets.Missing && s.seed != "":
-		return sawNothing
-	case reply.Outcome == targets.Missing, token == s.seed && s.seed != "":
-		return sawOld
-	case strings.HasPrefix(token, s.key+"-c"):
-		return sawNew
-	case strings.HasPrefix(token, s.run()):
-		return sawMisplaced
-	case token == "" && strings.Contains(reply.Stored, s.run()):
-		return sawDamaged
-	default:
-		return sawForeign
-	}
-}
-
-// run begins every token of the run: what stands before the label of the round.
-func (s startState) run() string { return s.key[:strings.LastIndexByte(s.key, '-')+1] }
-
 // Sweep is possible: a contender does nothing but its write.
 func (oneWinner) Sweep(func(string) bool) error { return nil }
 
 func (oneWinner) meet(e *Evidence, all []meeting) { e.ofFirst(all) }
+
+// contested wants rivals of the winner at the guard.
+func (oneWinner) contested(f *Finding, r *Ruling, terms Terms) reason {
+	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
+		return reason{"had no winner", ""}
+	}
+	return terms.enoughRivals(&f.Evidence)
+}
 
 // Fates gives what became of every contender, by its last request.
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
@@ -259,43 +146,6 @@ func (s startState) forbidden(operations []operation) *anomaly {
 	return nil
 }
 
-// changed finds a read of what was not written so: a record of another key, one cut
-// short, another body than its writer's, the seed at another version.
-func (s startState) changed(operations []operation, read *operation) *anomaly {
-	switch read.kind {
-	case sawMisplaced:
-		return &anomaly{"misplaced-record", s.partner(operations), read}
-	case sawDamaged:
-		return &anomaly{"changed-value", s.partner(operations), read}
-	case sawOld:
-		if seed := s.wrote; read.token != "" && seed != nil && (read.version != seed.version || !sameBody(read.body, seed.body)) {
-			return &anomaly{"changed-value", seed, read}
-		}
-	case sawNew:
-		for i := range operations {
-			if w := &operations[i]; !w.isRead() && w.token == read.token && !sameBody(w.body, read.body) {
-				return &anomaly{"changed-value", w, read}
-			}
-		}
-	}
-	return nil
-}
-
-// partner is the write that stands beside a read as its witness: the accepted one,
-// else one that may have been applied, else the seed.
-func (s startState) partner(operations []operation) *operation {
-	best := s.wrote
-	for i := range operations {
-		switch a := &operations[i]; {
-		case a.kind == wrote:
-			return a
-		case a.kind == indeterminate:
-			best = a
-		}
-	}
-	return best
-}
-
 // writerOf finds the write whose token was read, and whether it can have been
 // applied. The write of a late token may not have been kept: it was one that was
 // refused, or one of more than two that were accepted. Then the accepted write
@@ -360,87 +210,6 @@ func (r *Ruling) settle(f *Finding, operations []operation) {
 	}
 }
 
-// violation words an anomaly.
-func violation(round int, b *anomaly) *Violation {
-	v := &Violation{Kind: b.kind, Round: round}
-	for _, a := range []*operation{b.a, b.b} {
-		if a != nil {
-			v.Witness = append(v.Witness, a.witness())
-		}
-	}
-	v.say(anomalyText[b.kind])
-	return v
-}
-
-// say puts the violation into words, and why there is one request only where that is
-// so.
-func (v *Violation) say(text string) {
-	if v.Detail = text; len(v.Witness) < 2 {
-		v.Detail += " (" + aloneText(v.Kind) + ")"
-	}
-}
-
-// aloneText says why an anomaly of this kind may have a single request for its witness.
-func aloneText(kind string) string {
-	switch kind {
-	case "owner-never-wrote", "version-without-writer":
-		return "one request shows it: there is no other that could have written what it tells"
-	case "no-winner":
-		return "one request shows it: there is no other that could have won before it"
-	case "early-takeover", "early-expiry":
-		return "one request shows it: it was answered before the term was over"
-	default:
-		return "one request shows it, against all the others of the round together"
-	}
-}
-
-// anomalyText says what each kind of violation is.
-var anomalyText = map[string]string{
-	"several-winners":         "two writes were accepted where only one may win",
-	"two-owners":              "two reads name two different winners",
-	"wrong-owner":             "the record is not the accepted write's but another contender's",
-	"owner-never-wrote":       "the record names a contender that was not told it wrote",
-	"no-winner":               "a contender was refused although nobody had won",
-	"refused-before-winner":   "a contender was refused before any winner had sent its write",
-	"read-before-write":       "a read showed the new record before its writer had sent it",
-	"lost-write":              "an accepted write was not there when it was read back",
-	"old-state-after-refusal": "a read showed the old state after a contender had been refused",
-	"state-went-back":         "a read showed the old state after another had shown the new one",
-	"early-takeover":          "the key was taken over before the record before it had run out",
-	"stale-fence-accepted":    "a former holder's write was accepted after a later holder's",
-	"early-expiry":            "the key was free before its time to live was over",
-	"ghost":                   "the lease had expired, and nobody could take it",
-	"lost-update":             "the counter is behind the writes that were accepted",
-	"over-count":              "the counter is ahead of all writes that may have been applied",
-	"refused-but-applied":     "a write that was told it failed is what the store holds: the store applied what it refused, or a proxy or client sends requests again",
-	"misplaced-record":        "the key holds a record that was written to another key of this run: the store mixes keys up, or cuts them short",
-	"changed-value":           "a record came back other than it was written: its value is not what the key holds",
-	"record-vanished":         "the seeded record is gone although nobody deletes",
-	"version-jump":            fmt.Sprintf("the stored version is not the %d that was written", newVersion),
-	"refused-while-absent":    "a create was refused although the record had been seen gone and nobody had created another",
-	"accepted-too-early":      "a write was accepted before the version that it was conditional on can have been there",
-	"version-without-writer":  "a version was built upon that nobody can have written",
-	"wrong-version":           "a record shows another version than its writer stored",
-	"stale-read-after-write":  "a read that was sent after a write had been accepted still showed the state before",
-	"second-create-accepted":  "a second create of one key was accepted, with nothing running beside it",
-	"stale-write-accepted":    "a write on a stale version was accepted, with nothing running beside it",
-}
-
-func (a *operation) witness() Witness {
-	w := Witness{Call: a.call, Return: a.ret, Outcome: a.outcome, Code: a.code, Status: int(a.status),
-		Token: a.token, Version: a.version, Trace: a.trace, Who: fmt.Sprintf("contender %d", a.who), Request: "write"}
-	if a.kind >= sawOld {
-		w.Request = "read"
-	}
-	switch {
-	case a.late:
-		w.Who = "late read"
-	case a.who == runner.ByRunner:
-		w.Who = "read-back"
-	}
-	return w
-}
-
 // readLate takes a late read into account. One that shows what the read-back
 // showed of a contender's record adds nothing, and is not kept.
 func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
@@ -469,4 +238,30 @@ func (f *Finding) addLate(a operation) {
 		f.lates = slices.Delete(f.lates, mostLates-3, mostLates-2)
 	}
 	f.lates = append(f.lates, a)
+}
+
+// WinnerRank is the winner's place in the order of sending, from 1.
+type WinnerRank struct {
+	Median       int     `json:"median"`
+	Max          int     `json:"max"`
+	FirstSentWon float64 `json:"first_sent_won"` // share of the rounds
+}
+
+// detail tells the winner's place in the order of sending: a store that always
+// serves the first request sent was hardly contended for.
+func (oneWinner) detail(findings []*Finding) Detail {
+	var ranks []int
+	first := 0
+	for _, f := range findings {
+		if rank := f.Evidence.WinnerRank; rank > 0 {
+			ranks = append(ranks, rank)
+			if rank == 1 {
+				first++
+			}
+		}
+	}
+	if len(ranks) == 0 {
+		return Detail{}
+	}
+	return Detail{WinnerRank: &WinnerRank{*stats.Median(ranks), slices.Max(ranks), float64(first) / float64(len(ranks))}}
 }

@@ -119,7 +119,7 @@ func TestPlantedFaults(t *testing.T) {
 			for _, skip := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/skip-controls=%v", s.Info().Name, c.fault, skip), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						// Every request takes as long as every other, so that all are under way together.
+						// Every request takes as long as every other, so that all are in flight together.
 						got := race(t, s, "sim:?latency=40ms&fault="+c.fault, func(p *runner.Plan) { p.SkipControls = skip })
 						want := c.status
 						if skip && want == scenarios.Held {

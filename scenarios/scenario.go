@@ -165,31 +165,6 @@ func (f *Finding) forget(winners int) {
 	}
 }
 
-// Violation is a broken rule with the requests that break it.
-type Violation struct {
-	Kind    string    `json:"kind"`
-	Round   int       `json:"round,omitempty"`
-	Key     string    `json:"key,omitempty"`     // of a watch
-	Control string    `json:"control,omitempty"` // the control that it was seen in
-	Detail  string    `json:"detail"`
-	Witness []Witness `json:"witness"`
-	age     time.Duration
-}
-
-// Witness is one request of a violation. Times are since the start of the run.
-type Witness struct {
-	Who     string          `json:"who"`
-	Request string          `json:"request"`
-	Call    time.Duration   `json:"call_ns"`
-	Return  time.Duration   `json:"return_ns"`
-	Outcome targets.Outcome `json:"outcome"`
-	Code    string          `json:"code,omitempty"`
-	Status  int             `json:"status,omitempty"`
-	Token   string          `json:"token,omitempty"` // that was written, or read
-	Version int64           `json:"version"`
-	Trace   string          `json:"trace,omitempty"`
-}
-
 // Fate is what became of one contender, by its last request.
 type Fate struct {
 	Outcome string // won, lost, aborted, unknown, throttled, invalid, not-sent, unmapped

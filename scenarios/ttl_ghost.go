@@ -93,24 +93,6 @@ func (s *TTLGhost) Check() error {
 	return errors.Join(wrong...)
 }
 
-// mostProbes of a key.
-const mostProbes = 10_000
-
-// probes is about how many probes of a key the schedule makes.
-func (s *TTLGhost) probes() float64 {
-	first, limit, watch := float64(s.First), float64(s.Cap), float64(s.Watch)
-	if s.Factor == 1 {
-		return watch / first
-	}
-	// The gaps grow up to the cap, in a time that is the sum of a geometric series.
-	growing := math.Log(limit/first) / math.Log(s.Factor)
-	grown := (limit*s.Factor - first) / (s.Factor - 1)
-	if grown >= watch {
-		return math.Log1p(watch*(s.Factor-1)/first) / math.Log(s.Factor)
-	}
-	return growing + (watch-grown)/limit
-}
-
 // The arms of a watch: what is asked of a key.
 const (
 	WriteArm = "write" // creates, on the schedule, until one is accepted
@@ -129,20 +111,6 @@ const (
 // spreadOver is the time that creates are spread over: more than a second, since
 // a store may count in whole ones.
 const spreadOver = 1100 * time.Millisecond
-
-// earlyShares of the time to live are those at which a key is asked about before its
-// expiry, the closer to it the more often.
-var earlyShares = []float64{0.25, 0.50, 0.75, 0.90, 0.95, 0.98, 0.99}
-
-// justBefore its expiry a key with a long time to live is asked once more: a store
-// that counts in whole seconds may let it go up to one early.
-const justBefore = 250 * time.Millisecond
-
-const (
-	toleranceShare = 0.8  // of the tolerance: the age of a probe that is always made
-	twinShare      = 1.25 // of the tolerance: the age at which the twin is asked
-	jitter         = 0.2  // of the time between two probes, each way
-)
 
 // Ghosts gives the keys of a run. twin adds those of the control.
 func (s *TTLGhost) Ghosts(run, prefix, target string, epoch time.Time, seed uint64, twin bool) []*runner.Ghost {
@@ -232,56 +200,6 @@ func blocked(g *runner.Ghost, s *runner.Observation, behind bool) {
 	}
 }
 
-// ages gives those at which the key is asked about, after its latest expiry, in
-// order; before it they are negative.
-func ages(g *runner.Ghost) []time.Duration {
-	t := g.Terms
-	random := rand.New(rand.NewPCG(t.Seed, 2))
-	switch g.Arm {
-	case OnceArm:
-		// One stratum a key, on a logarithmic scale, so that young and old ages are met alike.
-		low, high := math.Log(float64(min(t.First, t.Watch))), math.Log(float64(t.Watch))
-		share := (float64(g.Number) + random.Float64()) / float64(t.Keys)
-		return []time.Duration{time.Duration(math.Exp(low + share*(high-low)))}
-	case EarlyArm:
-		var all []time.Duration
-		for _, share := range earlyShares {
-			all = append(all, -time.Duration((1-share)*float64(t.TTL)))
-		}
-		if last := all[len(all)-1]; last < -justBefore {
-			all = append(all, -justBefore)
-		}
-		return append(all, probeAges(t, random)...)
-	case TwinArm:
-		return []time.Duration{time.Duration(twinShare * float64(t.Tolerance))}
-	case ReadArm:
-		// At once: what it shows of the expiry as granted.
-		return append([]time.Duration{-t.TTL}, probeAges(t, random)...)
-	}
-	return probeAges(t, random)
-}
-
-// probeAges gives the ages at which a key is asked until the watch ends, at growing
-// distances.
-func probeAges(t runner.GhostTerms, random *rand.Rand) []time.Duration {
-	tolerable := time.Duration(toleranceShare * float64(t.Tolerance))
-	var all []time.Duration
-	gap := float64(t.First)
-	for age := time.Duration(0); ; gap = min(gap*t.Factor, float64(t.Cap)) {
-		age += max(1, time.Duration(gap*(1+jitter*(2*random.Float64()-1))))
-		if age >= t.Watch {
-			break
-		}
-		all = append(all, age)
-	}
-	if tolerable < t.Watch {
-		all = append(all, tolerable)
-	}
-	all = append(all, t.Watch)
-	slices.Sort(all)
-	return all
-}
-
 // createToken is of the write that a key was created by.
 func createToken(g *runner.Ghost) string { return runner.Token(g.Key, 0, 1) }
 
@@ -340,7 +258,7 @@ func wantsWrite(g *runner.Ghost) bool {
 
 // Observe takes a reply into account.
 func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
-	seen := sightingOf(e)
+	seen := observationOf(e)
 	creating := g.Created == nil
 	if !creating {
 		g.Probes++
@@ -377,7 +295,7 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 	g.State = stateOf(g)
 }
 
-func sightingOf(e *runner.Exchange) *runner.Observation {
+func observationOf(e *runner.Exchange) *runner.Observation {
 	r := &e.Reply
 	return &runner.Observation{Call: e.Call, Return: e.Return, Outcome: r.Outcome, Code: r.Code, Status: r.Status, Message: r.Message, Trace: r.Trace}
 }
@@ -554,30 +472,4 @@ func Resume(g *runner.Ghost, at time.Duration) {
 	default:
 		g.Doubt, g.DoubtAt, g.Resumed = true, at, at
 	}
-}
-
-// Most counts the requests that the keys take if each blocks, and is shown, to
-// the end.
-func (s *TTLGhost) Most(ghosts []*runner.Ghost) int {
-	n := 0
-	for _, g := range ghosts {
-		g, now := *g, time.Duration(0)
-		for {
-			op, due, ok := s.Next(&g)
-			if !ok {
-				break
-			}
-			n++
-			now = max(now, due)
-			e := runner.Exchange{Op: op, Call: now, Return: now, Reply: targets.Reply{Outcome: targets.Conflict, Attempts: 1}}
-			switch {
-			case g.Created == nil:
-				e.Reply.Outcome = targets.OK
-			case op.Kind == targets.Read:
-				e.Reply.Outcome, e.Reply.Record.Token = targets.OK, createToken(&g)
-			}
-			s.Observe(&g, &e)
-		}
-	}
-	return n
 }

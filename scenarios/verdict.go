@@ -1,8 +1,46 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
+
+	"contend/scenarios/stats"
 )
+
+// Status is one of three values, as in a linearizability checker.
+type Status string
+
+const (
+	Held         Status = "held"
+	Violated     Status = "violated"
+	Inconclusive Status = "inconclusive"
+)
+
+// Verdict is what a run says.
+type Verdict struct {
+	Status     Status       `json:"status"` // of a probe null, here ""
+	Property   string       `json:"property"`
+	Reasons    []string     `json:"reasons"`
+	Violations []Violation  `json:"violations"`
+	Bound      *stats.Bound `json:"bound"`
+	// ViolatedRounds counts rounds of the race; Violations lists the first few.
+	ViolatedRounds int `json:"violated_rounds"`
+	// Expected: an unguarded contest was violated, which is what it is for.
+	Expected bool `json:"expected,omitempty"`
+}
+
+// MarshalJSON writes null for a status that there is not.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	out := struct {
+		Status *Status `json:"status"`
+		plain
+	}{plain: plain(v)}
+	if v.Status != "" {
+		out.Status = &v.Status
+	}
+	return json.Marshal(out)
+}
 
 // verdict goes in this order: violated by what is definite, whether or not
 // there was a contest; held where a contest was shown; else inconclusive.
@@ -48,9 +86,9 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	if j.terms.Sweep.Steps > 0 {
 		return v // a rate over offsets of our choice says nothing
 	}
-	v.Bound = boundOf(t.violated, t.either)
+	v.Bound = stats.BoundOf(t.violated, t.either)
 	if v.Bound != nil && t.violated == 0 && t.uncertain > 0 {
-		if worst := boundOf(t.uncertain, t.counted+t.uncertain); worst != nil {
+		if worst := stats.BoundOf(t.uncertain, t.counted+t.uncertain); worst != nil {
 			v.Bound.UncertainAtMost = &worst.AtMost
 		}
 	}
@@ -79,16 +117,9 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 		add("%s", stopped)
 	}
 	if j.skipped {
-		add("the controls were skipped, so nothing shows that a violation would have been seen (leave --skip-controls out)")
+		add(skippedText, "violation")
 	}
-	for _, c := range j.controls {
-		if !c.AsExpected && c.LeftOut == "" {
-			add("control %s: %s", c.Name, c.Detail)
-		}
-	}
-	if n := j.unmappedReplies; n > 0 {
-		add("%d of the replies have no row in the target's table, such as %s", n, j.unmapped)
-	}
+	doubts = append(doubts, harnessDoubts(j.controls, j.unmappedReplies, j.unmapped)...)
 	if t.void > 0 {
 		add("%d of %d rounds hold a token that nobody of this run wrote: someone else writes to these keys (stop them, or choose another --key-prefix)", t.void, rounds)
 	}
@@ -116,6 +147,24 @@ func (j *Judge) doubts(t *tally, stopped string) []string {
 	return doubts
 }
 
+// skippedText is why a run without controls is not held, with what they would show.
+const skippedText = "the controls were skipped, so nothing shows that a %s would have been seen (leave --skip-controls out)"
+
+// harnessDoubts are the reasons against holding that the controls give, and replies that
+// are unmapped.
+func harnessDoubts(controls []Control, unmapped int, sample string) []string {
+	var doubts []string
+	for _, c := range controls {
+		if !c.AsExpected && c.LeftOut == "" {
+			doubts = append(doubts, fmt.Sprintf("control %s: %s", c.Name, c.Detail))
+		}
+	}
+	if unmapped > 0 {
+		doubts = append(doubts, fmt.Sprintf("%d of the replies have no row in the target's table, such as %s", unmapped, sample))
+	}
+	return doubts
+}
+
 func (j *Judge) tooFewCounted(t *tally) string {
 	text := fmt.Sprintf("%d of %d rounds count as contended, and held needs %d (--min-contended)", t.counted, len(j.findings), max(1, j.terms.MinContended))
 	switch why := uncountedOf(t.why); {
@@ -131,7 +180,7 @@ func (j *Judge) tooFewCounted(t *tally) string {
 // staleText tells of reads that showed a missing or old state.
 func (j *Judge) staleText(t *tally) string {
 	text := fmt.Sprintf("stale reads in %d of %d rounds: a read still showed a missing or old state %s after a newer one had been acknowledged",
-		t.stale, len(j.findings), Coarse(t.staleAge))
+		t.stale, len(j.findings), stats.Coarse(t.staleAge))
 	switch {
 	case j.readersLag:
 		return text + "; since the controls showed readers that lag, no such read is taken for a violation (read from the primary)"

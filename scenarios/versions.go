@@ -22,7 +22,7 @@ type versions struct {
 
 // versionsOf takes what a round did to its own key.
 func versionsOf(f *Finding, r *runner.Round) versions {
-	v := versions{operations: f.state.actsOf(r)}
+	v := versions{operations: f.state.operationsOf(r)}
 	for i := range v.operations {
 		switch a := &v.operations[i]; {
 		case a.kind == wrote:

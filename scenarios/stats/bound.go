@@ -1,9 +1,9 @@
-package scenarios
+// Package stats has the statistics of a verdict: bounds on a rate, percentiles, a
+// test by permutation, and the chart of the nights. Pure functions, without a store.
+package stats
 
 import (
 	"math"
-	"slices"
-	"time"
 
 	"github.com/aclements/go-moremath/mathx"
 )
@@ -22,9 +22,9 @@ type Bound struct {
 	Sided           string   `json:"sided"` // "one": each way at the confidence; both together are a 90 % interval
 }
 
-// boundOf gives the bound for violated of rounds; nil without rounds. With none
+// BoundOf gives the bound for violated of rounds; nil without rounds. With none
 // violated it is 1 − 0.05^(1/rounds).
-func boundOf(violated, rounds int) *Bound {
+func BoundOf(violated, rounds int) *Bound {
 	if rounds == 0 {
 		return nil
 	}
@@ -55,50 +55,4 @@ func betaQuantile(p, a, b float64) float64 {
 		}
 	}
 	return (low + high) / 2
-}
-
-// Needed is how many samples a percentile needs to be told at all.
-func Needed(percentile float64) int {
-	switch {
-	case percentile <= 50:
-		return 1
-	case percentile <= 90:
-		return 10
-	case percentile <= 95:
-		return 20
-	case percentile <= 99:
-		return 100
-	default:
-		return 1000
-	}
-}
-
-// Percentile is the nearest rank of sorted samples; ok is false where there are
-// fewer than it needs.
-func Percentile(sorted []time.Duration, percentile float64) (d time.Duration, ok bool) {
-	n := len(sorted)
-	if n == 0 || n < Needed(percentile) {
-		return 0, false
-	}
-	return sorted[NearestRank(n, percentile)-1], true
-}
-
-// NearestRank is the rank, from 1, of a percentile among n samples.
-func NearestRank(n int, percentile float64) int {
-	return max(1, int(math.Ceil(percentile/100*float64(n)-1e-9)))
-}
-
-// median of the values that exist, by nearest rank; nil: none does.
-func median[T float64 | int | time.Duration](values []T) *T {
-	var have []T
-	for _, v := range values {
-		if v >= 0 {
-			have = append(have, v)
-		}
-	}
-	if len(have) == 0 {
-		return nil
-	}
-	slices.Sort(have)
-	return &have[NearestRank(len(have), 50)-1]
 }

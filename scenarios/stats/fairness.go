@@ -1,4 +1,4 @@
-package scenarios
+package stats
 
 import (
 	"math/rand/v2"
@@ -24,8 +24,8 @@ const (
 	permutations = 2000
 )
 
-// fairnessOf takes the successes of each contender, round by round.
-func fairnessOf(rounds [][]int) *Fairness {
+// FairnessOf takes the successes of each contender, round by round.
+func FairnessOf(rounds [][]int) *Fairness {
 	contenders, all := 0, 0
 	for _, shares := range rounds {
 		contenders = max(contenders, len(shares))

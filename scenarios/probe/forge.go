@@ -1,4 +1,4 @@
-package scenarios
+package probe
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 
@@ -144,6 +145,20 @@ func (f *forgeAsk) removedEntities(keys ...string) (all []targets.Op) {
 	return all
 }
 
+// many are so many items, and the one request that deletes them again, as far as it
+// may.
+func (f *forgeAsk) many(name string, n int) (items []object, remove []targets.Op) {
+	var deletes []object
+	for i := range n {
+		key := fmt.Sprintf("%s%d", name, i)
+		items = append(items, f.item(key, i))
+		if i < forgeOperations {
+			deletes = append(deletes, f.item(key, nil))
+		}
+	}
+	return items, []targets.Op{f.call("transaction", object{"delete": deletes})}
+}
+
 // ask adds a question.
 func (f *forgeAsk) ask(id, text string, known Known, remove []targets.Op, steps ...runner.Step) *Question {
 	f.all = append(f.all, Question{Inquiry: runner.Inquiry{ID: id, Steps: steps, Remove: remove}, Text: text, Known: known})
@@ -162,10 +177,6 @@ func knownRefusal(basis Basis, source string, status int, code, message string) 
 func knownLoss(source string, status int, code, message string) Known {
 	return Known{Basis: Measured, Source: source, Outcome: targets.Conflict, Status: status, Code: code, Message: message}
 }
-
-func notKnown() Known { return Known{Basis: NotKnown} }
-
-func saying(k Known, answer string) Known { k.Answer = answer; return k }
 
 // What several questions are answered.
 var (
@@ -298,35 +309,10 @@ func (f *forgeAsk) conditions() {
 		plainStep(f.transact(f.item("conditions-plain", object{"version": 1}, "conditions", condition("version", "EQUAL_TO", 0)))))
 }
 
-// readYes answers a question by whether the last request was accepted.
-func readYes(yes, no string) func([]*runner.Exchange) string {
-	return func(replies []*runner.Exchange) string {
-		switch lastReply(replies).Outcome {
-		case targets.OK:
-			return yes
-		case targets.Conflict:
-			return no
-		default:
-			return "" // the refusal tells
-		}
-	}
-}
-
 func (f *forgeAsk) transactions() {
-	// many are so many sets, and the one request that deletes them again.
-	many := func(name string, n int) (sets []object, remove []targets.Op) {
-		var deletes []object
-		for i := range n {
-			sets = append(sets, f.item(fmt.Sprintf("transactions-%s%d", name, i), i))
-			if i < forgeOperations {
-				deletes = append(deletes, f.item(fmt.Sprintf("transactions-%s%d", name, i), nil))
-			}
-		}
-		return sets, []targets.Op{f.call("transaction", object{"delete": deletes})}
-	}
-	sets, remove := many("full", forgeOperations)
+	sets, remove := f.many("transactions-full", forgeOperations)
 	f.ask("transactions/operations-25", "25 operations", knownOK(Documented, forgeDoc, 204), remove, plainStep(f.transact(sets...)))
-	sets, remove = many("over", forgeOperations+1)
+	sets, remove = f.many("transactions-over", forgeOperations+1)
 	tooMany := unprocessable
 	tooMany.Source = forgeThird
 	f.ask("transactions/operations-26", "26 operations", tooMany, remove, plainStep(f.transact(sets...)))
@@ -447,19 +433,9 @@ func (f *forgeAsk) metadata() {
 }
 
 func (f *forgeAsk) batches() {
-	many := func(name string, n int) (items []object, remove []targets.Op) {
-		var deletes []object
-		for i := range n {
-			items = append(items, f.item(fmt.Sprintf("batches-%s%d", name, i), i))
-			if i < forgeOperations {
-				deletes = append(deletes, f.item(fmt.Sprintf("batches-%s%d", name, i), nil))
-			}
-		}
-		return items, []targets.Op{f.call("transaction", object{"delete": deletes})}
-	}
-	items, remove := many("full", forgeOperations)
+	items, remove := f.many("batches-full", forgeOperations)
 	f.ask("batches/items-25", "25 items to set", knownOK(Documented, forgeDoc, 200), remove, plainStep(f.call("batch/set", items)))
-	items, remove = many("over", forgeOperations+1)
+	items, remove = f.many("batches-over", forgeOperations+1)
 	f.ask("batches/items-26", "26 items to set", knownRefusal(Measured, forgeThird, 400, "TOO_MANY_BATCH_ENTITIES",
 		"Number of entities to set was 26, but you can only set a maximum of 25 entities at a time."), remove, plainStep(f.call("batch/set", items)))
 	f.ask("batches/get-absent", "a batch that gets an absent key", saying(knownOK(Measured, forgeThird, 200), "failed: KEY_NOT_FOUND, Provided key does not exist"), nil,
@@ -523,11 +499,11 @@ func lagFigure(replies []*runner.Exchange) string {
 	written, behind := replies[0].Return, time.Duration(0)
 	for _, e := range replies[1:] {
 		if shows(e) {
-			return fmt.Sprintf("%s to %s", Coarse(behind), Coarse(e.Return-written))
+			return fmt.Sprintf("%s to %s", stats.Coarse(behind), stats.Coarse(e.Return-written))
 		}
 		behind = max(behind, e.Call-written)
 	}
-	return fmt.Sprintf("more than %s", Coarse(behind))
+	return fmt.Sprintf("more than %s", stats.Coarse(behind))
 }
 
 // shows tells whether a query has a result.
@@ -574,20 +550,6 @@ func (f *forgeAsk) ghosts() {
 		readYes("it does", "it does not")
 	entity("entity-create", "does FAIL_IF_EXISTS on an entity see a ghost", plainStep(f.setEntity("ghosts-entity-create", value, absent))).read =
 		readYes("it does not", "it does")
-}
-
-func lastReply(replies []*runner.Exchange) *targets.Reply { return &replies[len(replies)-1].Reply }
-
-// memberOf is one of the JSON object that was answered, numbers as they came; nil
-// where there is none.
-func memberOf(r *targets.Reply, name string) any {
-	var o object
-	d := json.NewDecoder(strings.NewReader(string(r.Raw)))
-	d.UseNumber()
-	if d.Decode(&o) != nil {
-		return nil
-	}
-	return o[name]
 }
 
 // expiryOf is the expireTime of an item; zero where there is none.

@@ -1,4 +1,4 @@
-package scenarios
+package survival
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ var cosmesis = [][2]int{
 func cosmesisDelays() []Delay {
 	var delays []Delay
 	for _, d := range cosmesis {
-		delay := Delay{time.Duration(d[0]) * time.Hour, forever}
+		delay := Delay{time.Duration(d[0]) * time.Hour, Forever}
 		if d[1] > 0 {
 			delay.High = time.Duration(d[1]) * time.Hour
 		}
@@ -90,7 +90,7 @@ func kaplanMeier(delays []Delay, age time.Duration) float64 {
 	survival := 1.0
 	var times []time.Duration
 	for _, d := range delays {
-		if d.High < forever && d.High <= age {
+		if d.High < Forever && d.High <= age {
 			times = append(times, d.High)
 		}
 	}
@@ -101,7 +101,7 @@ func kaplanMeier(delays []Delay, age time.Duration) float64 {
 			if d.High == at {
 				gone++
 			}
-			if d.High < forever && d.High >= at || d.High == forever && d.Low >= at {
+			if d.High < Forever && d.High >= at || d.High == Forever && d.Low >= at {
 				risk++
 			}
 		}
@@ -118,7 +118,7 @@ func TestSurvivalIsKaplanMeier(t *testing.T) {
 		last := time.Duration(0)
 		for i := range delays {
 			at := time.Duration(1+random.IntN(20)) * time.Second
-			delays[i] = []Delay{{at, at}, {at - 1, at}, {at, forever}}[random.IntN(3)]
+			delays[i] = []Delay{{at, at}, {at - 1, at}, {at, Forever}}[random.IntN(3)]
 			last = max(last, delays[i].Low)
 		}
 		steps := Turnbull(delays)
@@ -145,7 +145,7 @@ func (s schedule) probe(random *rand.Rand, delay float64) Delay {
 	for at < delay {
 		low = at
 		if at *= s.growth; at > s.horizon {
-			return Delay{seconds(low), forever}
+			return Delay{seconds(low), Forever}
 		}
 	}
 	return Delay{seconds(low), seconds(at)}
@@ -180,7 +180,7 @@ func randomDelays(random *rand.Rand) []Delay {
 		low := time.Duration(random.IntN(40)) * grid
 		delays[i] = Delay{low, low + time.Duration(random.IntN(12))*grid}
 		if random.IntN(5) == 0 {
-			delays[i].High = forever
+			delays[i].High = Forever
 		}
 	}
 	return delays
@@ -203,7 +203,7 @@ func TestSurvivalHolds(t *testing.T) {
 				t.Fatalf("step %d of %v is not in its interval: %v", i, delays, steps)
 			case math.Abs(before.Survival-s.Mass-s.Survival) > 1e-9:
 				t.Fatalf("step %d of %v loses another mass than its own: %v", i, delays, steps)
-			case s.To == forever && i != len(steps)-1:
+			case s.To == Forever && i != len(steps)-1:
 				t.Fatalf("step %d of %v comes after all: %v", i, delays, steps)
 			}
 			before = s
@@ -304,7 +304,7 @@ func TestSurvivalCoverageAtOneAge(t *testing.T) {
 		var low, high []float64
 		for gone := 0; gone <= keys; gone++ {
 			delays := slices.Repeat([]Delay{{0, time.Second}}, gone)
-			delays = append(delays, slices.Repeat([]Delay{{time.Second, forever}}, keys-gone)...)
+			delays = append(delays, slices.Repeat([]Delay{{time.Second, Forever}}, keys-gone)...)
 			_, _, l, h := curveAt(Turnbull(delays), time.Second)
 			low, high = append(low, l), append(high, h)
 		}
@@ -342,7 +342,7 @@ func TestSurvivalBias(t *testing.T) {
 		naive := map[string][]Delay{}
 		for _, d := range delays {
 			last, first := d, Delay{d.High, d.High}
-			if last.High < forever {
+			if last.High < Forever {
 				last.High = d.Low
 			} else {
 				first = d
@@ -410,6 +410,7 @@ func TestSurvivalOfMany(t *testing.T) {
 }
 
 func TestSurvivalJoinsAges(t *testing.T) {
+	const ms = time.Millisecond
 	// Two keys are probed a millisecond apart; at 10 s one is gone, the other is not.
 	delays := []Delay{{5 * time.Second, 10*time.Second + 3*ms}, {10*time.Second + 2*ms, 20 * time.Second}}
 	got := slices.DeleteFunc(Turnbull(delays), func(s Step) bool { return s.Mass == 0 })
@@ -422,8 +423,8 @@ func TestSurvivalJoinsAges(t *testing.T) {
 		}
 	}
 	// So at the last probe, which has no interval behind it.
-	delays = []Delay{{5 * time.Second, 10*time.Second + 3*ms}, {10*time.Second + 2*ms, forever}, {10*time.Second + 1*ms, forever}}
-	if got := Turnbull(delays); math.Abs(got[len(got)-1].Mass-2./3) > 1e-9 || got[len(got)-1].To != forever {
+	delays = []Delay{{5 * time.Second, 10*time.Second + 3*ms}, {10*time.Second + 2*ms, Forever}, {10*time.Second + 1*ms, Forever}}
+	if got := Turnbull(delays); math.Abs(got[len(got)-1].Mass-2./3) > 1e-9 || got[len(got)-1].To != Forever {
 		t.Errorf("keys that still block are taken for gone: %v", got)
 	}
 	// Ages that differ by as much as the intervals are wide are none of the probes'.
@@ -450,8 +451,8 @@ func TestSurvivalOfFew(t *testing.T) {
 		{"at expiry", []Delay{{0, 0}}, 0, 1},
 		{"before expiry", []Delay{{-7, -5}}, 0, 1},
 		{"exactly", []Delay{{9, 9}}, 8, 9},
-		{"still blocking", []Delay{{4, forever}, {7, forever}}, 7, forever},
-		{"never seen", []Delay{{0, forever}}, 0, forever},
+		{"still blocking", []Delay{{4, Forever}, {7, Forever}}, 7, Forever},
+		{"never seen", []Delay{{0, Forever}}, 0, Forever},
 		{"alike", slices.Repeat([]Delay{{60 * time.Second, 61 * time.Second}}, 20), 60 * time.Second, 61 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -483,7 +484,7 @@ func TestQuantileOf(t *testing.T) {
 			t.Errorf("%v %%: %v", c.percentile, q)
 		}
 	}
-	if q, _ := QuantileOf(steps, 95); q.High != forever {
+	if q, _ := QuantileOf(steps, 95); q.High != Forever {
 		t.Errorf("46 women tell no upper limit of the 95th percentile: %v", q)
 	}
 
@@ -497,7 +498,7 @@ func TestQuantileOf(t *testing.T) {
 			if q.Low < truth && truth <= q.High {
 				contained++
 			}
-			if q.High == forever {
+			if q.High == Forever {
 				open++
 			}
 		}
@@ -511,8 +512,19 @@ func TestQuantileOf(t *testing.T) {
 	}
 }
 
+// An age in the middle of a step that has mass is on that step.
+func TestSurvivalAt(t *testing.T) {
+	curve := []Step{{From: 10, To: 20, Mass: 0.25, Survival: 0.75, Low: 0.5, High: 0.9}, {From: 20, To: 20, Survival: 0.75, Low: 0.4, High: 0.9}, {From: 30, To: Forever, Mass: 0.75}}
+	before := Step{Survival: 1, Low: 1, High: 1}
+	for age, want := range map[time.Duration]Step{0: before, 10: before, 11: curve[0], 20: curve[0], 21: curve[1], 30: curve[1], 31: curve[2]} {
+		if got := At(curve, age); got != want {
+			t.Errorf("at %d: %v, want %v", age, got, want)
+		}
+	}
+}
+
 func TestSurvivalJSON(t *testing.T) {
-	steps := Turnbull([]Delay{{time.Second, 2 * time.Second}, {3 * time.Second, forever}})
+	steps := Turnbull([]Delay{{time.Second, 2 * time.Second}, {3 * time.Second, Forever}})
 	median, _ := QuantileOf(steps, 50)
 	p90, _ := QuantileOf(steps, 90)
 	got, err := json.Marshal([]any{steps[len(steps)-1], median, p90})
@@ -675,7 +687,7 @@ func TestDisagreeSaysWhenItCannot(t *testing.T) {
 		"no key":        {nil, nil},
 		"few in write":  {slices.Repeat([]Delay{{0, time.Second}}, 5), unblocked},
 		"few in once":   {slices.Repeat([]Delay{{0, time.Second}}, 20), unblocked[:5]},
-		"later ages":    {slices.Repeat([]Delay{{time.Second, forever}}, 20), unblocked},
+		"later ages":    {slices.Repeat([]Delay{{time.Second, Forever}}, 20), unblocked},
 		"coarse probes": {slices.Repeat([]Delay{{time.Second, time.Minute}}, 20), unblocked},
 	} {
 		if p, disagrees, ok := Disagree(c.write, c.once); ok || disagrees || p != 1 {
@@ -685,7 +697,7 @@ func TestDisagreeSaysWhenItCannot(t *testing.T) {
 	if p, disagrees, ok := Disagree(slices.Repeat([]Delay{{0, time.Second}}, 6), unblocked[:6]); !ok || !disagrees {
 		t.Errorf("six keys gone at once, and six that block: p %v, disagrees %v, ok %v", p, disagrees, ok)
 	}
-	if p, disagrees, ok := Disagree(slices.Repeat([]Delay{{time.Minute, forever}}, 6), unblocked[:6]); !ok || disagrees {
+	if p, disagrees, ok := Disagree(slices.Repeat([]Delay{{time.Minute, Forever}}, 6), unblocked[:6]); !ok || disagrees {
 		t.Errorf("all block: p %v, disagrees %v, ok %v", p, disagrees, ok)
 	}
 }

@@ -1,4 +1,4 @@
-package scenarios
+package probe
 
 import (
 	"encoding/json"

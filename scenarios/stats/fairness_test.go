@@ -1,4 +1,4 @@
-package scenarios
+package stats
 
 import (
 	"math/rand/v2"
@@ -36,7 +36,7 @@ func TestFairness(t *testing.T) {
 			for range 20 {
 				rounds = append(rounds, raceShares(random, 3, weights))
 			}
-			if p := fairnessOf(rounds).P; *p < 0.05 {
+			if p := FairnessOf(rounds).P; *p < 0.05 {
 				n++
 			}
 		}
@@ -54,10 +54,10 @@ func TestFairness(t *testing.T) {
 }
 
 func TestFairnessNeedsContendersAndRounds(t *testing.T) {
-	if fairnessOf([][]int{{5}}) != nil || fairnessOf([][]int{{0, 0}}) != nil {
+	if FairnessOf([][]int{{5}}) != nil || FairnessOf([][]int{{0, 0}}) != nil {
 		t.Error("one contender, or no success, has a fairness")
 	}
-	if f := fairnessOf([][]int{{3, 1}, {3, 1}}); f.P != nil || f.Least != 0.25 || f.Most != 0.75 || f.Even != 0.5 {
+	if f := FairnessOf([][]int{{3, 1}, {3, 1}}); f.P != nil || f.Least != 0.25 || f.Most != 0.75 || f.Even != 0.5 {
 		t.Errorf("two rounds: %+v", f)
 	}
 }
