@@ -1,10 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"contend/scenarios"
 )
@@ -64,104 +64,88 @@ func (r Result) probeText() string {
 	return text
 }
 
-// probeDocument is a probe as people read it.
-func (r Result) probeDocument(d document) document {
-	status, rest, _ := strings.Cut(r.probeText(), ":")
-	d.lead = append(d.lead, strings.ToUpper(status)+":"+rest, fmt.Sprintf("Run %s, %s, %s: %d requests%s", r.Run,
-		r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Elapsed.Round(10*time.Millisecond), r.Requests, r.unitsText()))
+// answerParts are those of a probe.
+func (r Result) answerParts() []part {
 	p := r.Detail.Probe
+	var all []part
 	if p.Since != nil {
-		d.blocks = append(d.blocks, sinceBlock(p))
+		all = append(all, sincePart(p))
 	}
 	if p.NotAsKnown > 0 {
-		d.blocks = append(d.blocks, otherwiseBlock(p))
+		all = append(all, otherwisePart(p))
 	}
 	var groups []string
 	for i := range p.Answers {
 		if g := p.Answers[i].Group; !slices.Contains(groups, g) {
 			groups = append(groups, g)
-			d.blocks = append(d.blocks, groupBlock(p, g))
+			all = append(all, groupPart(p, g))
 		}
 	}
-	d.blocks = append(d.blocks, r.probeLegend(), codesBlock(p), r.latencyBlock())
-	if len(r.Expectations) > 0 {
-		d.blocks = append(d.blocks, r.expectationBlock())
-	}
-	d.blocks = append(d.blocks, block{text: r.notes()})
-	return d
+	return append(all, r.probeLegend(), codesPart(p), r.latencyPart())
 }
 
-// sinceBlock tells what has changed since the earlier probe.
-func sinceBlock(p *scenarios.ProbeReport) block {
-	b := block{heading: fmt.Sprintf("Changed since run %s of %s on %s", p.Since.Run, p.Since.Started.UTC().Format("2006-01-02"), p.Since.Target),
-		table: table{header: []string{"question", "it was", "it is"}, right: []bool{false, false, false}}}
-	for i := range p.Answers {
-		if a := &p.Answers[i]; a.Was != nil {
-			b.table.rows = append(b.table.rows, []string{a.ID, answerText(*a.Was, ""), answerText(a.Kept(), "")})
+// sincePart tells what has changed since the earlier probe.
+func sincePart(r *scenarios.ProbeReport) part {
+	p := part{heading: fmt.Sprintf("Changed since run %s of %s on %s", r.Since.Run, r.Since.Started.UTC().Format("2006-01-02"), r.Since.Target),
+		columns: plainColumns("question", "it was", "it is")}
+	for i := range r.Answers {
+		if a := &r.Answers[i]; a.Was != nil {
+			p.rows = append(p.rows, []any{a.ID, answerText(*a.Was, ""), answerText(a.Kept(), "")})
 		}
 	}
-	if len(b.table.rows) == 0 {
-		b.text = append(b.text, fmt.Sprintf("Nothing has: %d questions were answered both times.", p.Since.Compared))
+	if len(p.rows) == 0 {
+		p.notes = append(p.notes, fmt.Sprintf("Nothing has: %d questions were answered both times.", r.Since.Compared))
 	}
-	return b
+	return p
 }
 
-// otherwiseBlock lists what was answered otherwise than is known.
-func otherwiseBlock(p *scenarios.ProbeReport) block {
-	b := block{heading: "Not as known", table: table{header: []string{"question", "known", "from", "answered", "message"}, right: make([]bool, 5)}}
-	for i := range p.Answers {
-		a := &p.Answers[i]
+// otherwisePart lists what was answered otherwise than is known.
+func otherwisePart(r *scenarios.ProbeReport) part {
+	p := part{heading: "Not as known", columns: plainColumns("question", "known", "from", "answered", "message")}
+	for i := range r.Answers {
+		a := &r.Answers[i]
 		if a.AsKnown == nil || *a.AsKnown {
 			continue
 		}
 		k := &a.Known
-		known := answerText(scenarios.EarlierAnswer{Outcome: k.Outcome, Code: k.Code, Status: k.Status, Answer: k.Answer}, "")
+		text := answerText(scenarios.EarlierAnswer{Outcome: k.Outcome, Code: k.Code, Status: k.Status, Answer: k.Answer}, "")
 		if k.Message != "" {
-			known += ": " + k.Message
+			text += ": " + k.Message
 		}
-		b.table.rows = append(b.table.rows, []string{a.ID, known, k.Source, answerText(a.Kept(), ""), orDash(a.Message)})
+		p.rows = append(p.rows, []any{a.ID, text, k.Source, answerText(a.Kept(), ""), a.Message})
 	}
-	return b
+	return p
 }
 
-// groupBlock has a line a question; the ways that one is asked in stand side by side.
-func groupBlock(p *scenarios.ProbeReport, group string) block {
-	b := block{heading: group}
-	ways := []string{}
-	var lines []string
-	cells := make(map[string]map[string]string)
-	texts := make(map[string]string)
-	for i := range p.Answers {
-		a := &p.Answers[i]
+// groupPart has a row a question; the ways that one is asked in stand side by side.
+func groupPart(r *scenarios.ProbeReport, group string) part {
+	p := part{heading: group, columns: plainColumns("question")}
+	column, row := make(map[string]int), make(map[string]int) // of a way and of a question
+	for i := range r.Answers {
+		a := &r.Answers[i]
 		if a.Group != group {
 			continue
 		}
-		if !slices.Contains(ways, a.Way) {
-			ways = append(ways, a.Way)
+		if column[a.Way] == 0 {
+			column[a.Way] = len(p.columns)
+			p.columns = append(p.columns, plainColumns(cmp.Or(a.Way, "answered"))...)
 		}
-		line := strings.TrimSuffix(a.ID, "/"+a.Way)
-		if cells[line] == nil {
-			cells[line] = make(map[string]string)
-			lines = append(lines, line)
-		}
-		cells[line][a.Way], texts[line] = answerCell(a), a.Question
 	}
-	b.table.header = []string{"question"}
-	for _, way := range ways {
-		if way == "" {
-			way = "answered"
+	for i := range r.Answers {
+		a := &r.Answers[i]
+		if a.Group != group {
+			continue
 		}
-		b.table.header = append(b.table.header, way)
-	}
-	b.table.right = make([]bool, len(b.table.header))
-	for _, line := range lines {
-		row := []string{texts[line]}
-		for _, way := range ways {
-			row = append(row, orDash(cells[line][way]))
+		question := strings.TrimSuffix(a.ID, "/"+a.Way)
+		at, seen := row[question]
+		if !seen {
+			at = len(p.rows)
+			row[question] = at
+			p.rows = append(p.rows, make([]any, len(p.columns)))
 		}
-		b.table.rows = append(b.table.rows, row)
+		p.rows[at][0], p.rows[at][column[a.Way]] = a.Question, answerCell(a)
 	}
-	return b
+	return p
 }
 
 // answerCell is an answer with its marks.
@@ -205,74 +189,61 @@ func answerText(a scenarios.EarlierAnswer, star string) string {
 	}
 }
 
-func (r Result) probeLegend() block {
-	b := block{text: []string{"✓ as known, ✗ not as known, ? nothing was known before: the json output tells the sources."}}
+func (r Result) probeLegend() part {
+	p := part{notes: []string{"✓ as known, ✗ not as known, ? nothing was known before: the json output tells the sources."}}
 	if r.Detail.Probe.NotListed > 0 {
-		b.text = append(b.text, "† a code that neither of the documentation's lists of codes contains.")
+		p.notes = append(p.notes, "† a code that neither of the documentation's lists of codes contains.")
 	}
 	if r.Target.Simulated {
-		b.text = append(b.text, "What is marked ? is an assumption of the emulator here; only a live site can tell.")
+		p.notes = append(p.notes, "What is marked ? is an assumption of the emulator here; only a live site can tell.")
 	}
-	return b
+	return p
 }
 
-// codesBlock is the catalogue of the codes and messages that came.
-func codesBlock(p *scenarios.ProbeReport) block {
-	b := block{heading: "Error objects: the codes that came",
-		table: table{header: []string{"code", "status", "outcome", "listed", "count", "message"}, right: []bool{false, true, false, false, true, false}}}
+// codesPart is the catalogue of the codes and messages that came.
+func codesPart(r *scenarios.ProbeReport) part {
+	p := part{heading: "Error objects: the codes that came", columns: []column{{head: "code"}, {head: "status", unit: toRight}, {head: "outcome"},
+		{head: "listed"}, {head: "count", unit: toRight}, {head: "message"}}}
 	type kind struct {
 		code, outcome, message string
 		status                 int
 	}
-	at := make(map[kind]int)
-	counts := []int{}
-	for i := range p.Answers {
-		a := &p.Answers[i]
+	row := make(map[kind]int)
+	for i := range r.Answers {
+		a := &r.Answers[i]
 		if a.State != scenarios.ProbeAnswered || a.Code == "" {
 			continue
 		}
 		k := kind{a.Code, string(a.Outcome), a.Message, a.Status}
-		if row, seen := at[k]; seen {
-			counts[row]++
-			continue
+		at, seen := row[k]
+		if !seen {
+			at = len(p.rows)
+			row[k] = at
+			p.rows = append(p.rows, []any{a.Code, unlessZero(a.Status), string(a.Outcome), known(a.Listed), 0, a.Message})
 		}
-		status, listed := dash, dash
-		if a.Status != 0 {
-			status = fmt.Sprint(a.Status)
-		}
-		if a.Listed != nil {
-			listed = map[bool]string{true: "yes", false: "no"}[*a.Listed]
-		}
-		at[k] = len(counts)
-		counts = append(counts, 1)
-		b.table.rows = append(b.table.rows, []string{a.Code, status, string(a.Outcome), listed, "", orDash(a.Message)})
+		p.rows[at][4] = p.rows[at][4].(int) + 1
 	}
-	for i := range b.table.rows {
-		b.table.rows[i][4] = fmt.Sprint(counts[i])
-	}
-	return b
+	return p
 }
 
-// probeRows are those of format csv.
-func (r *Result) probeRows(write func(figure, outcome, at, code string, status int, value, unit string)) {
+// answerFigures are the counts, and two figures for each question.
+func (r Result) answerFigures() []figure {
 	p := r.Detail.Probe
-	for _, f := range []struct {
-		name  string
-		count int
-	}{{"answered", p.Answered}, {"unanswered", p.Unanswered}, {"not asked", p.NotAsked}, {"as known", p.AsKnown}, {"not as known", p.NotAsKnown},
-		{"codes not listed", p.NotListed}, {"changed", r.Changed()}} {
-		write(f.name, "", "", "", 0, fmt.Sprint(f.count), "count")
-	}
+	count := func(name string, n int) figure { return figure{name: name, value: n, unit: "count"} }
+	all := []figure{count("answered", p.Answered), count("unanswered", p.Unanswered), count("not asked", p.NotAsked), count("as known", p.AsKnown),
+		count("not as known", p.NotAsKnown), count("codes not listed", p.NotListed), count("changed", r.Changed())}
 	for i := range p.Answers {
 		a := &p.Answers[i]
-		known := "unknown"
+		var asKnown any = "unknown"
 		if a.AsKnown != nil {
-			known = fmt.Sprint(*a.AsKnown)
+			asKnown = *a.AsKnown
 		}
 		if a.State != scenarios.ProbeAnswered {
-			known = string(a.State)
+			asKnown = string(a.State)
 		}
-		write("answer "+a.ID, string(a.Outcome), a.Way, a.Code, a.Status, a.Answer, "")
-		write("as known "+a.ID, "", a.Way, "", 0, known, "")
+		all = append(all,
+			figure{"answer " + a.ID, a.Answer, "", map[string]string{"outcome": string(a.Outcome), "at": a.Way, "code": a.Code, "status": forMachines(unlessZero(a.Status))}},
+			figure{"as known " + a.ID, asKnown, "", map[string]string{"at": a.Way}})
 	}
+	return all
 }

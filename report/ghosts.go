@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/guptarohit/asciigraph"
-
 	"contend/runner"
 	"contend/scenarios"
 )
@@ -36,63 +34,69 @@ func (r Result) ghostStatus() string {
 	}
 }
 
-func (r Result) unitsText() string {
-	if r.QuotaUnits == nil {
-		return ""
-	}
-	return fmt.Sprintf(", about %d quota units", *r.QuotaUnits)
+// ghostParts tell of a watch: what is known in all, key by key, and the curve.
+func (r Result) ghostParts() []part {
+	return []part{r.delayPart(), r.keyPart(), curvePart(r.Detail.Ghosts)}
 }
 
-// ages writes an interval of ages, or of a delay.
-func ages(low, high *time.Duration) string {
-	switch {
-	case low == nil && high == nil:
-		return dash
-	case high == nil:
-		return "over " + scenarios.Coarse(*low).String()
-	case low == nil || *low <= 0:
-		return "up to " + scenarios.Coarse(*high).String()
-	default:
-		return scenarios.Coarse(*low).String() + " to " + scenarios.Coarse(*high).String()
-	}
-}
+// ghostStates are those of a key, in the order of the summary.
+var ghostStates = []runner.GhostState{runner.GhostBlocked, runner.GhostVisible, runner.GhostFree, runner.GhostEarly, runner.GhostPending, runner.GhostAbandoned}
 
-// ghostBlocks tell of a watch: what is known in all, key by key, and the curve.
-func (r Result) ghostBlocks() []block {
-	return []block{r.delayBlock(), r.keyBlock(), r.curveBlock()}
-}
-
-// delayBlock is the summary of a watch.
-func (r Result) delayBlock() block {
+// delayPart is the summary of a watch.
+func (r Result) delayPart() part {
 	g := r.Detail.Ghosts
-	b := block{heading: "How long expired keys still block", table: table{header: []string{"arm", "keys", "blocked", "visible", "free", "early", "pending", "abandoned", "probes", "asked by"},
-		right: []bool{false, true, true, true, true, true, true, true, true, false}}}
+	p := part{heading: "How long expired keys still block", columns: []column{{head: "arm", of: "at"}, {head: "keys", figure: "keys", unit: numbers}},
+		figures: delayFigures(g)}
+	for _, state := range ghostStates {
+		p.columns = append(p.columns, column{head: string(state), figure: "keys " + string(state), unit: numbers})
+	}
+	p.columns = append(p.columns, column{head: "probes", figure: "probes", unit: numbers}, column{head: "asked by"})
 	asked := map[string]string{scenarios.WriteArm: "creates, until one is accepted", scenarios.ReadArm: "reads, then a create",
 		scenarios.OnceArm: "one create at a random age", scenarios.EarlyArm: "creates before the expiry and after, until one is accepted",
 		scenarios.TwinArm: "one create; the key has no TTL"}
 	for _, a := range g.Arms {
-		row := []string{a.Arm, fmt.Sprint(a.Keys)}
-		for _, state := range []runner.GhostState{runner.GhostBlocked, runner.GhostVisible, runner.GhostFree, runner.GhostEarly, runner.GhostPending, runner.GhostAbandoned} {
-			row = append(row, fmt.Sprint(a.States[state]))
+		row := []any{a.Arm, a.Keys}
+		for _, state := range ghostStates {
+			row = append(row, a.States[state])
 		}
-		b.table.rows = append(b.table.rows, append(row, fmt.Sprint(a.Probes), asked[a.Arm]))
+		p.rows = append(p.rows, append(row, a.Probes, asked[a.Arm]))
 	}
-	b.text = append(b.text, delayText(g)...)
+	p.notes = append(p.notes, delayText(g)...)
 	if len(r.Contention.Uncounted) > 0 {
-		b.text = append(b.text, fmt.Sprintf("Of the write arm, %d of %d keys count; the others: %s.", r.Contention.ContendedRounds, r.Contention.Of,
+		p.notes = append(p.notes, fmt.Sprintf("Of the write arm, %d of %d keys count; the others: %s.", r.Contention.ContendedRounds, r.Contention.Of,
 			scenarios.UncountedText(r.Contention.Uncounted)))
 	}
-	b.text = append(b.text, fmt.Sprintf("TTL asked %s, tolerance %s, watched for %s. Ages count from the expiry by our own clock: between call and return of the create, plus the TTL "+
-		"(or a longer one, where the store told that it granted that).", g.TTL, g.Tolerance, g.Watch))
-	b.text = append(b.text, r.controlsText())
-	return b
+	p.notes = append(p.notes, fmt.Sprintf("TTL asked %s, tolerance %s, watched for %s. Ages count from the expiry by our own clock: between call and return of the create, plus the TTL "+
+		"(or a longer one, where the store told that it granted that).", g.TTL, g.Tolerance, g.Watch), r.controlsText())
+	return p
 }
 
-// timelineColumns is how wide the life of a key is drawn.
-const timelineColumns = 20
+// delayFigures are the estimates over the write arm. What lies beyond all that was
+// observed has no value.
+func delayFigures(g *scenarios.GhostReport) []figure {
+	var all []figure
+	for _, f := range []struct {
+		name string
+		q    *scenarios.Quantile
+	}{{"delay p50", g.Median}, {"delay p90", g.P90}} {
+		if f.q != nil {
+			all = append(all, figure{name: f.name + " at least", value: unlessOpen(f.q.From), unit: "ns"},
+				figure{name: f.name + " at most", value: unlessOpen(f.q.To), unit: "ns"})
+		}
+	}
+	return append(all, figure{name: "keys that blocked after a clean read", value: g.CleanReads, unit: "count"})
+}
 
-// keyBlock has a line a key.
-func (r Result) keyBlock() block {
+// unlessOpen is a cell of an age that was observed.
+func unlessOpen(age time.Duration) any {
+	if scenarios.Open(age) {
+		return nil
+	}
+	return age
+}
+
+// keyPart has a row a key.
+func (r Result) keyPart() part {
 	g := r.Detail.Ghosts
 	longest := time.Duration(1)
 	for i := range g.Keys {
@@ -102,36 +106,54 @@ func (r Result) keyBlock() block {
 			}
 		}
 	}
-	b := block{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", scenarios.Coarse(longest)),
-		table: table{header: []string{"key", "expiry UTC", "timeline", "blocks until", "read until", "state"},
-			right: []bool{false, false, false, true, true, false}}}
+	p := part{heading: fmt.Sprintf("Key by key: from the expiry to %s after it", scenarios.Coarse(longest)),
+		columns: []column{{of: "figure"}, {of: "at"}, {of: "outcome"}, {of: "code"}, {of: "status"}, {head: "key"}, {head: "expiry UTC"}, {head: "timeline"},
+			{head: "blocks until", unit: toRight}, {figure: "last blocked", unit: times}, {figure: "first free", unit: times},
+			{head: "read until", unit: toRight}, {figure: "last shown", unit: times}, {figure: "first gone", unit: times}, {head: "state"}}}
 	prefix := r.Params.KeyPrefix + r.Run + "-"
+	expiryFormat := "15:04:05.000"
+	if g.Watch >= 12*time.Hour {
+		expiryFormat = "01-02 15:04:05"
+	}
 	for i := range g.Keys {
 		k := &g.Keys[i]
-		expiry := dash
+		name, expiry, state := strings.TrimPrefix(k.Key, prefix), "", string(k.State)
 		if !k.Expiry.IsZero() {
-			expiry = k.Expiry.UTC().Format(map[bool]string{false: "15:04:05.000", true: "01-02 15:04:05"}[g.Watch >= 12*time.Hour])
+			expiry = k.Expiry.UTC().Format(expiryFormat)
 		}
-		state := string(k.State)
 		if k.Why != "" {
 			state += ": " + k.Why
 		}
-		b.table.rows = append(b.table.rows, []string{strings.TrimPrefix(k.Key, prefix), expiry, timeline(k, longest),
-			ages(k.LastBlocked, k.FirstFree), ages(k.LastShown, k.FirstGone), state})
+		p.rows = append(p.rows, []any{" of " + name, k.Arm, string(k.State), k.Code, unlessZero(k.Status), name, expiry, lifetime{k, longest},
+			span{k.LastBlocked, k.FirstFree}, known(k.LastBlocked), known(k.FirstFree),
+			span{k.LastShown, k.FirstGone}, known(k.LastShown), known(k.FirstGone), state})
 	}
-	b.text = append(b.text, "█ blocks creates, ▓ is read, ░ not known, · free. An interval is from the last probe that was refused to the first that was accepted.",
-		"Every key begins with "+prefix)
-	return b
+	p.notes = []string{"█ blocks creates, ▓ is read, ░ not known, · free. An interval is from the last probe that was refused to the first that was accepted.",
+		"Every key begins with " + prefix}
+	return p
 }
 
-// timeline draws a key's life after its expiry.
-func timeline(k *scenarios.GhostKey, longest time.Duration) string {
+// span is a cell of an interval of ages.
+type span struct{ low, high *time.Duration }
+
+func (s span) String() string { return ages(s.low, s.high) }
+
+// lifetime is a cell of what is known of a key, from its expiry to an age.
+type lifetime struct {
+	key  *scenarios.GhostKey
+	upTo time.Duration
+}
+
+// timelineColumns is how wide the life of a key is drawn.
+const timelineColumns = 20
+
+func (l lifetime) String() string {
 	var b strings.Builder
 	for i := range timelineColumns {
-		at := time.Duration(float64(longest) * (float64(i) + 0.5) / timelineColumns)
+		at := time.Duration(float64(l.upTo) * (float64(i) + 0.5) / timelineColumns)
 		until := func(age *time.Duration) bool { return age != nil && at <= *age }
 		from := func(age *time.Duration) bool { return age != nil && at >= *age }
-		switch {
+		switch k := l.key; {
 		case until(k.LastBlocked):
 			b.WriteRune('█')
 		case until(k.LastShown):
@@ -145,27 +167,26 @@ func timeline(k *scenarios.GhostKey, longest time.Duration) string {
 	return b.String()
 }
 
-const (
-	plotColumns = 60
-	plotRows    = 10
-)
-
-// curveBlock draws the share of keys that still block.
-func (r Result) curveBlock() block {
-	g := r.Detail.Ghosts
-	b := block{heading: "Share of the keys of the write arm that still block, by age"}
+// curvePart is the share of keys that still block.
+func curvePart(g *scenarios.GhostReport) part {
+	p := part{heading: "Share of the keys of the write arm that still block, by age"}
 	end := g.LastAge()
 	if len(g.Curve) == 0 || end == 0 {
-		return b
+		return p
 	}
-	var low, middle, high []float64
-	for i := range plotColumns + 1 {
-		s := scenarios.SurvivalAt(g.Curve, time.Duration(float64(end)*float64(i)/plotColumns))
-		low, middle, high = append(low, s.Low), append(middle, s.Survival), append(high, s.High)
+	p.plot = &plot{caption: fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", scenarios.Coarse(end)), form: held,
+		x: axis{unit: "ns", to: float64(end)}, y: axis{unit: "share", to: 1, write: digits(1)},
+		series: []series{{name: "low"}, {name: "high"}, {name: "share"}}}
+	add := func(age time.Duration, values ...float64) {
+		for i, y := range values {
+			p.plot.series[i].points = append(p.plot.series[i].points, point{float64(age), y})
+		}
 	}
-	b.plain = asciigraph.PlotMany([][]float64{low, high, middle}, asciigraph.Height(plotRows), asciigraph.LowerBound(0), asciigraph.UpperBound(1),
-		asciigraph.Precision(1), asciigraph.Caption(fmt.Sprintf("0 to %s after the expiry; with its 95 %% interval", scenarios.Coarse(end)))) + "\n"
-	return b
+	add(0, 1, 1, 1)
+	for _, step := range g.Curve {
+		add(step.From, step.Low, step.High, step.Survival)
+	}
+	return p
 }
 
 // delayText tells what the arms say together.
@@ -224,28 +245,4 @@ func delayText(g *scenarios.GhostReport) []string {
 		}
 	}
 	return lines
-}
-
-// signed writes how far one clock is from another.
-func signed(r scenarios.Range) string {
-	return fmt.Sprintf("%+.3g to %+.3g s", r.From.Seconds(), r.To.Seconds())
-}
-
-// quantileText writes where a quantile lies, with its 95 % interval.
-func quantileText(q *scenarios.Quantile) string {
-	text := quantileRange(q)
-	if interval := agesTo(q.Low, q.High); interval != text && !(q.Low <= 0 && scenarios.Open(q.High)) {
-		text += " (95 % interval: " + interval + ")"
-	}
-	return text
-}
-
-func quantileRange(q *scenarios.Quantile) string { return agesTo(q.From, q.To) }
-
-// agesTo writes an interval that may have no end.
-func agesTo(from, to time.Duration) string {
-	if scenarios.Open(to) {
-		return ages(&from, nil)
-	}
-	return ages(&from, &to)
 }
