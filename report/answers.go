@@ -229,7 +229,7 @@ func codesPart(r *scenarios.ProbeReport) part {
 // answerFigures are the counts, and two figures for each question.
 func (r Result) answerFigures() []figure {
 	p := r.Detail.Probe
-	count := func(name string, n int) figure { return figure{name: name, value: n, unit: "count"} }
+	count := func(name string, n int) figure { return figure{name: name, value: n, unit: numbers} }
 	all := []figure{count("answered", p.Answered), count("unanswered", p.Unanswered), count("not asked", p.NotAsked), count("as known", p.AsKnown),
 		count("not as known", p.NotAsKnown), count("codes not listed", p.NotListed), count("changed", r.Changed())}
 	for i := range p.Answers {
@@ -242,8 +242,8 @@ func (r Result) answerFigures() []figure {
 			asKnown = string(a.State)
 		}
 		all = append(all,
-			figure{"answer " + a.ID, a.Answer, "", map[string]string{"outcome": string(a.Outcome), "at": a.Way, "code": a.Code, "status": forMachines(unlessZero(a.Status))}},
-			figure{"as known " + a.ID, asKnown, "", map[string]string{"at": a.Way}})
+			figure{"answer " + a.ID, a.Answer, plain, map[string]string{"outcome": string(a.Outcome), "at": a.Way, "code": a.Code, "status": forMachines(unlessZero(a.Status))}},
+			figure{"as known " + a.ID, asKnown, plain, map[string]string{"at": a.Way}})
 	}
 	return all
 }

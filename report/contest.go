@@ -16,9 +16,9 @@ func (r Result) contestPart() part {
 	if r.Target.Relayed {
 		sentBy = "next to the store, ± " + short(r.Target.Uncertainty).String()
 	}
-	number := func(n any) amount { return amount{"", n, numbers} }
-	share := func(s *float64) amount { return amount{"", known(s), shares} }
-	ms := func(d *time.Duration) amount { return amount{"", known(d), times} }
+	number := func(n any) figure { return figure{value: n, unit: numbers} }
+	share := func(s *float64) figure { return figure{value: known(s), unit: shares} }
+	ms := func(d *time.Duration) figure { return figure{value: known(d), unit: times} }
 	p := part{heading: "Was there a contest? Medians over the rounds", columns: factColumns, figures: contestFigures(c)}
 	p.fact("counted rounds", "%s of %s raced", "certain, and a real contest: what held rests on", number(c.ContendedRounds), number(r.Rounds))
 	p.fact("uncertain rounds", "%s", "with an answer that may mean either", number(c.UncertainRounds))
@@ -31,7 +31,7 @@ func (r Result) contestPart() part {
 	p.fact("guard contention", "%s", "others' writes in flight during the winner's", share(c.GuardContention))
 	p.fact("reached the guard", "%s of %s", "contenders whose write the store decided on", number(c.ReachedGuard), number(c.Of))
 	p.fact("release skew", "%s, %s, %s ms", "first to last sent: p50, p99, max ("+sentBy+")", ms(c.Skew.P50), ms(c.Skew.P99), ms(c.Skew.Max))
-	p.fact("closest sends", "%s", "least time between two writes sent, of all rounds", amount{"", known(c.Closest), shortTimes})
+	p.fact("closest sends", "%s", "least time between two writes sent, of all rounds", figure{value: known(c.Closest), unit: shortTimes})
 	p.notes = append(r.uncountedTexts(), r.controlsText())
 	return p
 }
@@ -39,20 +39,20 @@ func (r Result) contestPart() part {
 // contestFigures are those of the evidence, in the order that format csv has had them in.
 func contestFigures(c scenarios.Contention) []figure {
 	return []figure{
-		{name: "rivals needed", value: c.Rivals.Needed, unit: "count"},
-		{name: "rivals p50", value: known(c.Rivals.P50), unit: "count"},
-		{name: "reach counted at least", value: c.Reach.AtLeast, unit: "count"},
-		{name: "max in flight", value: known(c.MaxInFlight), unit: "count"},
-		{name: "reach", value: known(c.Reach.Reach), unit: "ns"},
-		{name: "reach p50", value: known(c.Reach.P50), unit: "ns"},
-		{name: "overlap", value: known(c.Overlap), unit: "share"},
-		{name: "winner overlap", value: known(c.WinnerOverlap), unit: "share"},
-		{name: "guard contention", value: known(c.GuardContention), unit: "share"},
-		{name: "release skew p50", value: known(c.Skew.P50), unit: "ns"},
-		{name: "release skew p99", value: known(c.Skew.P99), unit: "ns"},
-		{name: "release skew max", value: known(c.Skew.Max), unit: "ns"},
-		{name: "closest sends", value: known(c.Closest), unit: "ns"},
-		{name: "reached guard", value: c.ReachedGuard, unit: "count"},
+		{name: "rivals needed", value: c.Rivals.Needed, unit: numbers},
+		{name: "rivals p50", value: known(c.Rivals.P50), unit: numbers},
+		{name: "reach counted at least", value: c.Reach.AtLeast, unit: numbers},
+		{name: "max in flight", value: known(c.MaxInFlight), unit: numbers},
+		{name: "reach", value: known(c.Reach.Reach), unit: times},
+		{name: "reach p50", value: known(c.Reach.P50), unit: times},
+		{name: "overlap", value: known(c.Overlap), unit: shares},
+		{name: "winner overlap", value: known(c.WinnerOverlap), unit: shares},
+		{name: "guard contention", value: known(c.GuardContention), unit: shares},
+		{name: "release skew p50", value: known(c.Skew.P50), unit: times},
+		{name: "release skew p99", value: known(c.Skew.P99), unit: times},
+		{name: "release skew max", value: known(c.Skew.Max), unit: times},
+		{name: "closest sends", value: known(c.Closest), unit: times},
+		{name: "reached guard", value: c.ReachedGuard, unit: numbers},
 	}
 }
 

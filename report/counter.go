@@ -10,18 +10,18 @@ import (
 // counterPart tells the price of the guard.
 func counterPart(c *scenarios.CounterPrice) part {
 	p := part{heading: "Price of the guard", columns: factColumns}
-	p.fact("successes", "%s", fmt.Sprintf("accepted writes; each contender needs %d a round", c.Times), amount{"successes", c.Successes, numbers})
-	p.fact("successes a second", "%s", "of all contenders together, while they ran", amount{"successes a second", c.PerSecond, perSecond})
+	p.fact("successes", "%s", fmt.Sprintf("accepted writes; each contender needs %d a round", c.Times), figure{name: "successes", value: c.Successes, unit: numbers})
+	p.fact("successes a second", "%s", "of all contenders together, while they ran", figure{name: "successes a second", value: c.PerSecond, unit: perSecond})
 	p.fact("tries a success", "%s, %s, %s", "writes that it took: p50, p99, most",
-		amount{"tries p50", known(c.TriesMedian), numbers}, amount{"tries p99", known(c.TriesP99), numbers}, amount{"tries max", c.TriesMax, numbers})
-	p.fact("wasted", "%s", "requests that led to no success", amount{"wasted", c.Wasted, shares})
+		figure{name: "tries p50", value: known(c.TriesMedian), unit: numbers}, figure{name: "tries p99", value: known(c.TriesP99), unit: numbers}, figure{name: "tries max", value: c.TriesMax, unit: numbers})
+	p.fact("wasted", "%s", "requests that led to no success", figure{name: "wasted", value: c.Wasted, unit: shares})
 	if f := c.Fairness; f != nil {
 		meaning := fmt.Sprintf("a contender's share until the first was done; even is %s", percent(f.Even))
 		if f.P != nil {
 			meaning += fmt.Sprintf(" (contenders permuted within the rounds: p = %.2g)", *f.P)
 		}
-		p.fact("fairness", "%s to %s", meaning, amount{"fairness least", f.Least, shares}, amount{"fairness most", f.Most, shares})
-		p.figures = append(p.figures, figure{name: "fairness even", value: f.Even, unit: "share"}, figure{name: "fairness p", value: known(f.P)})
+		p.fact("fairness", "%s to %s", meaning, figure{name: "fairness least", value: f.Least, unit: shares}, figure{name: "fairness most", value: f.Most, unit: shares})
+		p.figures = append(p.figures, figure{name: "fairness even", value: f.Even, unit: shares}, figure{name: "fairness p", value: known(f.P)})
 	}
 	return p
 }

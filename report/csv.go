@@ -29,7 +29,7 @@ func writeResults(w io.Writer, results []Result) error {
 			for _, name := range csvHeader[len(row) : len(csvHeader)-3] {
 				row = append(row, csvText(f.of[name]))
 			}
-			_ = out.Write(append(row, csvValue(f.value), f.unit, csvLabels(r.Labels)))
+			_ = out.Write(append(row, csvValue(f.value), f.unit.name, csvLabels(r.Labels)))
 		}
 	}
 	out.Flush()
@@ -57,15 +57,15 @@ func (r *Result) figures() []figure {
 // roundFigures say how many rounds there were, and what follows from that.
 func (r *Result) roundFigures() []figure {
 	all := []figure{
-		{name: "rounds", value: r.Rounds, unit: "count"},
-		{name: "contended rounds", value: r.Contention.ContendedRounds, unit: "count"},
-		{name: "uncertain rounds", value: r.Contention.UncertainRounds, unit: "count"},
-		{name: "violated rounds", value: r.Verdict.ViolatedRounds, unit: "count"},
+		{name: "rounds", value: r.Rounds, unit: numbers},
+		{name: "contended rounds", value: r.Contention.ContendedRounds, unit: numbers},
+		{name: "uncertain rounds", value: r.Contention.UncertainRounds, unit: numbers},
+		{name: "violated rounds", value: r.Verdict.ViolatedRounds, unit: numbers},
 	}
 	if b := r.Verdict.Bound; b != nil {
-		all = append(all, figure{name: "violation rate at most", value: b.AtMost, unit: "share"})
+		all = append(all, figure{name: "violation rate at most", value: b.AtMost, unit: shares})
 		if b.UncertainAtMost != nil {
-			all = append(all, figure{name: "violation rate at most if uncertain violate", value: *b.UncertainAtMost, unit: "share"})
+			all = append(all, figure{name: "violation rate at most if uncertain violate", value: *b.UncertainAtMost, unit: shares})
 		}
 	}
 	return all

@@ -16,10 +16,10 @@ func editParts(e *scenarios.EditReport) []part {
 	p := part{heading: fmt.Sprintf("Edits: %d acknowledged, %d of them lost; %d recovered after a refusal; %d unexpected", e.Acknowledged, e.Lost, e.Recovered, e.Unexpected),
 		columns: []column{{head: "round", unit: numbers}, {head: "edit"}, {head: "became"}, {head: "because"}},
 		figures: []figure{
-			{name: "edits acknowledged", value: e.Acknowledged, unit: "count"},
-			{name: "edits lost", value: e.Lost, unit: "count"},
-			{name: "edits recovered", value: e.Recovered, unit: "count"},
-			{name: "edits unexpected", value: e.Unexpected, unit: "count"},
+			{name: "edits acknowledged", value: e.Acknowledged, unit: numbers},
+			{name: "edits lost", value: e.Lost, unit: numbers},
+			{name: "edits recovered", value: e.Recovered, unit: numbers},
+			{name: "edits unexpected", value: e.Unexpected, unit: numbers},
 		}}
 	shown := make(map[string]int)
 	for _, item := range e.Items {

@@ -80,11 +80,11 @@ func delayFigures(g *scenarios.GhostReport) []figure {
 		q    *scenarios.Quantile
 	}{{"delay p50", g.Median}, {"delay p90", g.P90}} {
 		if f.q != nil {
-			all = append(all, figure{name: f.name + " at least", value: unlessOpen(f.q.From), unit: "ns"},
-				figure{name: f.name + " at most", value: unlessOpen(f.q.To), unit: "ns"})
+			all = append(all, figure{name: f.name + " at least", value: unlessOpen(f.q.From), unit: times},
+				figure{name: f.name + " at most", value: unlessOpen(f.q.To), unit: times})
 		}
 	}
-	return append(all, figure{name: "keys that blocked after a clean read", value: g.CleanReads, unit: "count"})
+	return append(all, figure{name: "keys that blocked after a clean read", value: g.CleanReads, unit: numbers})
 }
 
 // unlessOpen is a cell of an age that was observed.

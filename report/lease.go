@@ -12,10 +12,10 @@ func leasePart(l *scenarios.LeaseLosers) part {
 		notes: []string{fmt.Sprintf("Of those that lost, %d lost at the read (%s), where no guard is, and %d at the conditional write. Periods a round: %d.",
 			l.AtRead, percent(l.ReadShare), l.AtWrite, l.Periods)},
 		figures: []figure{
-			{name: "lost at the read", value: l.AtRead, unit: "count"},
-			{name: "lost at the write", value: l.AtWrite, unit: "count"},
-			{name: "lost at the read share", value: l.ReadShare, unit: "share"},
-			{name: "periods a round", value: l.Periods, unit: "count"},
+			{name: "lost at the read", value: l.AtRead, unit: numbers},
+			{name: "lost at the write", value: l.AtWrite, unit: numbers},
+			{name: "lost at the read share", value: l.ReadShare, unit: shares},
+			{name: "periods a round", value: l.Periods, unit: numbers},
 		},
 	}
 }

@@ -35,11 +35,12 @@ type column struct {
 
 func (c column) forPeople() bool { return c.head != "" || c.figure == "" && c.of == "" }
 
-// figure is a number with its name: a row of format csv.
+// figure is a number with its name: a row of format csv. One without a name is for
+// people only.
 type figure struct {
 	name  string
 	value any
-	unit  string
+	unit  unit
 	of    map[string]string // as the of of a column
 }
 
@@ -84,12 +85,12 @@ var factColumns = plainColumns("figure", "value", "meaning")
 
 // fact adds a row for one thing or a few that belong together. The format takes the
 // figures as people see them; an only figure that is not known is a dash.
-func (p *part) fact(name, format, meaning string, figures ...amount) {
+func (p *part) fact(name, format, meaning string, figures ...figure) {
 	texts := make([]any, len(figures))
 	for i, f := range figures {
 		texts[i] = f.unit.forPeople(f.value)
 		if f.name != "" {
-			p.figures = append(p.figures, figure{name: f.name, value: f.value, unit: f.unit.name})
+			p.figures = append(p.figures, f)
 		}
 	}
 	value := dash
@@ -97,13 +98,6 @@ func (p *part) fact(name, format, meaning string, figures ...amount) {
 		value = fmt.Sprintf(format, texts...)
 	}
 	p.rows = append(p.rows, []any{name, value, meaning})
-}
-
-// amount is a figure in a fact. One without a name is for people only.
-type amount struct {
-	name  string
-	value any
-	unit  unit
 }
 
 // allFigures are those of the part and those in its rows.
@@ -118,7 +112,7 @@ func (p part) allFigures() []figure {
 		}
 		for i, c := range p.columns {
 			if c.figure != "" {
-				all = append(all, figure{c.figure, row[i], c.unit.name, of})
+				all = append(all, figure{c.figure, row[i], c.unit, of})
 			}
 		}
 	}
