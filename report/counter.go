@@ -4,43 +4,33 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/guptarohit/asciigraph"
-
 	"contend/scenarios"
 )
 
-// counterBlock tells the price of the guard.
-func (r Result) counterBlock() block {
-	p := r.Detail.Counter
-	whole := func(n *int) string {
-		if n == nil {
-			return dash
-		}
-		return fmt.Sprint(*n)
-	}
-	b := block{heading: "Price of the guard", table: table{header: []string{"figure", "value", "meaning"}, right: []bool{false, false, false},
-		rows: [][]string{
-			{"successes", fmt.Sprint(p.Successes), fmt.Sprintf("accepted writes; each contender needs %d a round", p.Times)},
-			{"successes a second", fmt.Sprintf("%.4g", p.PerSecond), "of all contenders together, while they ran"},
-			{"tries a success", fmt.Sprintf("%s, %s, %d", whole(p.TriesMedian), whole(p.TriesP99), p.TriesMax), "writes that it took: p50, p99, most"},
-			{"wasted", percent(p.Wasted), "requests that led to no success"},
-		}}}
-	if f := p.Fairness; f != nil {
-		value := fmt.Sprintf("%s to %s", percent(f.Least), percent(f.Most))
+// counterPart tells the price of the guard.
+func counterPart(c *scenarios.CounterPrice) part {
+	p := part{heading: "Price of the guard", columns: factColumns}
+	p.fact("successes", "%s", fmt.Sprintf("accepted writes; each contender needs %d a round", c.Times), figure{name: "successes", value: c.Successes, unit: numbers})
+	p.fact("successes a second", "%s", "of all contenders together, while they ran", figure{name: "successes a second", value: c.PerSecond, unit: perSecond})
+	p.fact("tries a success", "%s, %s, %s", "writes that it took: p50, p99, most",
+		figure{name: "tries p50", value: known(c.TriesMedian), unit: numbers}, figure{name: "tries p99", value: known(c.TriesP99), unit: numbers}, figure{name: "tries max", value: c.TriesMax, unit: numbers})
+	p.fact("wasted", "%s", "requests that led to no success", figure{name: "wasted", value: c.Wasted, unit: shares})
+	if f := c.Fairness; f != nil {
 		meaning := fmt.Sprintf("a contender's share until the first was done; even is %s", percent(f.Even))
 		if f.P != nil {
 			meaning += fmt.Sprintf(" (contenders permuted within the rounds: p = %.2g)", *f.P)
 		}
-		b.table.rows = append(b.table.rows, []string{"fairness", value, meaning})
+		p.fact("fairness", "%s to %s", meaning, figure{name: "fairness least", value: f.Least, unit: shares}, figure{name: "fairness most", value: f.Most, unit: shares})
+		p.figures = append(p.figures, figure{name: "fairness even", value: f.Even, unit: shares}, figure{name: "fairness p", value: known(f.P)})
 	}
-	return b
+	return p
 }
 
 // kneeShare of the best throughput is reached at the knee.
 const kneeShare = 0.9
 
-// curveBlocks compare runs that differ in the number of contenders.
-func (s Suite) curveBlocks() []block {
+// throughputParts compare runs that differ in the number of contenders.
+func (s Suite) throughputParts() []part {
 	var prices []*scenarios.CounterPrice
 	for _, r := range s.Runs {
 		if r.Result != nil && r.Result.Detail.Counter != nil {
@@ -51,28 +41,21 @@ func (s Suite) curveBlocks() []block {
 		return nil
 	}
 	slices.SortStableFunc(prices, func(a, b *scenarios.CounterPrice) int { return a.Contenders - b.Contenders })
-	b := block{heading: "Throughput by contenders", table: table{header: []string{"contenders", "successes/s", "tries p50", "tries max", "wasted"},
-		right: []bool{true, true, true, true, true}}}
-	var curve []float64
-	for _, p := range prices {
-		curve = append(curve, p.PerSecond)
-		median := dash
-		if p.TriesMedian != nil {
-			median = fmt.Sprint(*p.TriesMedian)
-		}
-		b.table.rows = append(b.table.rows, []string{fmt.Sprint(p.Contenders), fmt.Sprintf("%.4g", p.PerSecond), median, fmt.Sprint(p.TriesMax), percent(p.Wasted)})
+	p := part{heading: "Throughput by contenders", columns: []column{{head: "contenders", unit: numbers}, {head: "successes/s", unit: perSecond},
+		{head: "tries p50", unit: numbers}, {head: "tries max", unit: numbers}, {head: "wasted", unit: shares}}}
+	curve := series{name: "successes a second"}
+	best := 0.0
+	for _, c := range prices {
+		p.rows = append(p.rows, []any{c.Contenders, c.PerSecond, known(c.TriesMedian), c.TriesMax, c.Wasted})
+		curve.points = append(curve.points, point{float64(c.Contenders), c.PerSecond})
+		best = max(best, c.PerSecond)
 	}
-	best := slices.Max(curve)
-	for i, perSecond := range curve {
-		if perSecond >= kneeShare*best {
-			b.text = append(b.text, fmt.Sprintf("Knee at %d contenders: %.4g successes a second, %s of the most that was seen; more contenders add little.",
-				prices[i].Contenders, perSecond, percent(perSecond/best)))
-			break
-		}
+	i := slices.IndexFunc(prices, func(c *scenarios.CounterPrice) bool { return c.PerSecond >= kneeShare*best })
+	p.notes = append(p.notes, fmt.Sprintf("Knee at %d contenders: %.4g successes a second, %s of the most that was seen; more contenders add little.",
+		prices[i].Contenders, prices[i].PerSecond, percent(prices[i].PerSecond/best)))
+	if first, last := prices[0].Contenders, prices[len(prices)-1].Contenders; best > 0 {
+		p.plot = &plot{caption: fmt.Sprintf("successes a second, from %d to %d contenders", first, last), form: joined, series: []series{curve},
+			x: axis{unit: "contenders", from: float64(first), to: float64(last)}, y: axis{unit: "successes a second", to: openEnd}}
 	}
-	if best > 0 {
-		b.plain = asciigraph.Plot(curve, asciigraph.Height(plotRows), asciigraph.Width(plotColumns), asciigraph.LowerBound(0),
-			asciigraph.Caption(fmt.Sprintf("successes a second, from %d to %d contenders", prices[0].Contenders, prices[len(prices)-1].Contenders))) + "\n"
-	}
-	return []block{b}
+	return []part{p}
 }

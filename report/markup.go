@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// markup is how a language writes the parts of a document. The formats take one
-// escaped text each; plain takes one as it is.
+// markup is how a language writes the parts of a page. The formats take one
+// escaped text each; plain takes a picture as it is.
 type markup struct {
 	escape                                     func(string) string
 	code                                       func(string) string // a line to be pasted
@@ -21,25 +21,25 @@ func (m markup) write(w io.Writer, r Printable) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := m.document(w, d); err != nil {
+		if err := m.page(w, d.shown()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m markup) document(w io.Writer, d document) error {
+func (m markup) page(w io.Writer, p page) error {
 	var b strings.Builder
 	put := func(format, text string) { fmt.Fprintf(&b, format, m.escape(text)) }
-	put(m.title, d.title)
-	for i, line := range d.lead {
+	put(m.title, p.title)
+	for i, line := range p.lead {
 		if i == 0 {
 			put(m.verdict, line)
 		} else {
 			put(m.lead, line)
 		}
 	}
-	for _, block := range d.blocks {
+	for _, block := range p.blocks {
 		if block.heading != "" {
 			put(m.heading, block.heading)
 		}
@@ -49,8 +49,8 @@ func (m markup) document(w io.Writer, d document) error {
 			}
 			b.WriteString("\n")
 		}
-		if block.plain != "" {
-			fmt.Fprintf(&b, m.plain, strings.TrimRight(block.plain, "\n"))
+		if block.plot != nil {
+			fmt.Fprintf(&b, m.plain, strings.TrimRight(draw(block.plot), "\n"))
 		}
 		for _, line := range block.text {
 			put(m.item, line)
@@ -59,9 +59,9 @@ func (m markup) document(w io.Writer, d document) error {
 			b.WriteString("\n")
 		}
 	}
-	if d.command != "" {
+	if p.command != "" {
 		put(m.heading, "Command")
-		b.WriteString(m.code(d.command))
+		b.WriteString(m.code(p.command))
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err

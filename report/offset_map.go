@@ -2,33 +2,30 @@ package report
 
 import (
 	"fmt"
-	"math"
-	"strings"
 	"time"
-
-	"github.com/guptarohit/asciigraph"
 
 	"contend/scenarios"
 )
 
-// offsetBlock is the map of a race window.
-func (r Result) offsetBlock() block {
+// offsetPart is the map of a race window.
+func (r Result) offsetPart() part {
 	m, most := r.Detail.OffsetMap, r.Params.Sweep.Most
-	b := block{heading: fmt.Sprintf("Race window: the second contender released from %s before the first to %s after it", most, most),
-		table: table{header: []string{"offset ms", "rounds", "uncertain", "violated", "second won", "sent apart ms", "sent so", "violated"},
-			right: []bool{true, true, true, true, true, true, true, true}}}
-	for _, row := range m.Rows {
-		b.table.rows = append(b.table.rows, []string{signedMilliseconds(&row.Offset), fmt.Sprint(row.Asked.Rounds), fmt.Sprint(row.Asked.Uncertain),
-			share(row.Asked.ViolatedShare), share(row.Asked.SecondWonShare), signedMilliseconds(row.SentApart),
-			fmt.Sprint(row.Sent.Rounds), share(row.Sent.ViolatedShare)})
+	p := part{heading: fmt.Sprintf("Race window: the second contender released from %s before the first to %s after it", most, most),
+		columns: []column{{of: "figure"}, {head: "offset ms", unit: offsets}, {head: "rounds", unit: toRight}, {head: "uncertain", unit: toRight},
+			{head: "violated", figure: "violated", unit: shares}, {head: "second won", figure: "second won", unit: shares},
+			{head: "sent apart ms", figure: "sent apart p50", unit: offsets}, {head: "sent so", unit: toRight}, {head: "violated", figure: "violated when sent", unit: shares}},
+		plot: r.offsetPlot()}
+	for i := range m.Rows {
+		row := &m.Rows[i]
+		p.rows = append(p.rows, []any{" at offset " + row.Offset.String(), row.Offset, row.Asked.Rounds, row.Asked.Uncertain, known(row.Asked.ViolatedShare),
+			known(row.Asked.SecondWonShare), known(row.SentApart), row.Sent.Rounds, known(row.Sent.ViolatedShare)})
 	}
-	b.plain = r.offsetPlot()
-	b.text = append(b.text, r.windowText()+".")
-	b.text = append(b.text, fmt.Sprintf("Offset: of the release. Sent apart: from the first's guarded request sent to the second's, the median; "+
-		"on its right the rounds that were sent so far apart, to the nearest offset (%d are not: sent further apart, or one not sent). "+
-		"A busy machine makes these differ, most of all below 1 ms: go by the right side then.", m.Elsewhere))
-	b.text = append(b.text, "Second won: its write was accepted; in a violated round the first's may be too. Shares are of the rounds that are certain or violated.")
-	return b
+	p.notes = []string{r.windowText() + ".",
+		fmt.Sprintf("Offset: of the release. Sent apart: from the first's guarded request sent to the second's, the median; "+
+			"on its right the rounds that were sent so far apart, to the nearest offset (%d are not: sent further apart, or one not sent). "+
+			"A busy machine makes these differ, most of all below 1 ms: go by the right side then.", m.Elsewhere),
+		"Second won: its write was accepted; in a violated round the first's may be too. Shares are of the rounds that are certain or violated."}
+	return p
 }
 
 // windowText says where violations were seen.
@@ -37,9 +34,9 @@ func (r Result) windowText() string {
 	if m.From == nil {
 		return "No violation at any offset"
 	}
-	text := fmt.Sprintf("Violations with the second released from %s to %s ms after the first", signedMilliseconds(m.From), signedMilliseconds(m.To))
+	text := fmt.Sprintf("Violations with the second released from %s to %s ms after the first", signedMilliseconds(*m.From), signedMilliseconds(*m.To))
 	if m.SentFrom != nil {
-		text += fmt.Sprintf(", sent from %s to %s ms after it", signedMilliseconds(m.SentFrom), signedMilliseconds(m.SentTo))
+		text += fmt.Sprintf(", sent from %s to %s ms after it", signedMilliseconds(*m.SentFrom), signedMilliseconds(*m.SentTo))
 	}
 	if *m.From == -most || *m.To == most {
 		text += "; it may reach further (raise --offset-sweep)"
@@ -47,42 +44,37 @@ func (r Result) windowText() string {
 	return text
 }
 
-// offsetPlot draws the share of the rounds that were violated, or where none was, that
-// the second won; by the guarded requests where a step is so short that a release may miss it.
-func (r Result) offsetPlot() string {
+// offsetPlot shows the share of the rounds that were violated, or where none was, that
+// the second won; by the guarded requests where a step is so short that a release may miss
+// it. It is nil where no share is known.
+func (r Result) offsetPlot() *plot {
 	m, sweep := r.Detail.OffsetMap, r.Params.Sweep
 	what, figure := "violated", func(s *scenarios.OffsetShares) *float64 { return s.ViolatedShare }
 	if m.From == nil {
 		what, figure = "won by the second", func(s *scenarios.OffsetShares) *float64 { return s.SecondWonShare }
 	}
-	by, known := "released", false
+	by := "released"
 	if sweep.Most/time.Duration(sweep.Steps/2) < time.Millisecond {
 		by = "sent"
 	}
-	values := make([]float64, plotColumns+1)
-	for i := range values {
-		row := &m.Rows[int(math.Round(float64(i)/plotColumns*float64(len(m.Rows)-1)))]
-		shares := &row.Asked
+	s, isKnown := series{name: what}, false
+	for i := range m.Rows {
+		shares := &m.Rows[i].Asked
 		if by == "sent" {
-			shares = &row.Sent
+			shares = &m.Rows[i].Sent
 		}
-		values[i] = math.NaN()
+		y := gap
 		if v := figure(shares); v != nil {
-			values[i], known = 100**v, true
+			y, isKnown = 100**v, true
 		}
+		s.points = append(s.points, point{float64(m.Rows[i].Offset) / 1e6, y})
 	}
-	if !known {
-		return ""
+	if !isKnown {
+		return nil
 	}
 	end := float64(sweep.Most) / 1e6
-	plot := asciigraph.Plot(values, asciigraph.Height(plotRows), asciigraph.LowerBound(0), asciigraph.UpperBound(100), asciigraph.Precision(0),
-		asciigraph.XAxisRange(-end, end), asciigraph.XAxisTickCount(5), asciigraph.XAxisValueFormatter(offsetTick),
-		asciigraph.Caption(fmt.Sprintf("%% of the rounds %s, by how many ms after the first the second was %s", what, by)))
-	var lines []string
-	for line := range strings.Lines(plot) {
-		lines = append(lines, strings.TrimRight(line, " \n"))
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return &plot{caption: fmt.Sprintf("%% of the rounds %s, by how many ms after the first the second was %s", what, by), form: nearest, series: []series{s},
+		x: axis{unit: "ms", from: -end, to: end, write: offsetTick, ticks: 5}, y: axis{unit: "%", to: 100, write: digits(0)}}
 }
 
 func offsetTick(ms float64) string {
@@ -90,35 +82,4 @@ func offsetTick(ms float64) string {
 		return "0"
 	}
 	return fmt.Sprintf("%+.3g", ms)
-}
-
-// signedMilliseconds writes a duration in ms with its sign.
-func signedMilliseconds(d *time.Duration) string {
-	switch {
-	case d == nil || *d == 0:
-		return milliseconds(d)
-	case *d < 0:
-		positive := -*d
-		return "-" + milliseconds(&positive)
-	default:
-		return "+" + milliseconds(d)
-	}
-}
-
-// offsetRows are the figures of the map for format csv.
-func (r *Result) offsetRows(write func(figure, outcome, at, code string, status int, value, unit string)) {
-	text := func(share *float64) string {
-		if share == nil {
-			return ""
-		}
-		return number(*share)
-	}
-	for i := range r.Detail.OffsetMap.Rows {
-		row := &r.Detail.OffsetMap.Rows[i]
-		at := " at offset " + row.Offset.String()
-		write("violated"+at, "", "", "", 0, text(row.Asked.ViolatedShare), "share")
-		write("second won"+at, "", "", "", 0, text(row.Asked.SecondWonShare), "share")
-		write("sent apart p50"+at, "", "", "", 0, nanoseconds(row.SentApart), "ns")
-		write("violated when sent"+at, "", "", "", 0, text(row.Sent.ViolatedShare), "share")
-	}
 }

@@ -81,13 +81,14 @@ func TestOffsetPlotShowsWhatThereIs(t *testing.T) {
 		{"sim:?latency=0", 12 * time.Millisecond, "No violation at any offset. Offset: of the release", "from"},
 	} {
 		r := sweptResult(t, c.url, runner.Sweep{Most: c.most, Steps: 13})
-		b := r.offsetBlock()
-		text := strings.Join(append(strings.Fields(b.plain), b.text...), " ")
+		p := r.offsetPart()
+		picture := draw(p.plot)
+		text := strings.Join(append(strings.Fields(picture), p.notes...), " ")
 		if !strings.Contains(text, c.want) || strings.Contains(strings.ReplaceAll(text, "from the first's", ""), c.not) {
 			t.Errorf("%s, %s: %q is not in, or %q is in\n%s", c.url, c.most, c.want, c.not, text)
 		}
-		if lines := strings.Split(strings.TrimSuffix(b.plain, "\n"), "\n"); len(lines) != plotRows+4 {
-			t.Errorf("%s: a plot of %d lines:\n%s", c.url, len(lines), b.plain)
+		if lines := strings.Split(strings.TrimSuffix(picture, "\n"), "\n"); len(lines) != plotRows+4 {
+			t.Errorf("%s: a plot of %d lines:\n%s", c.url, len(lines), picture)
 		}
 	}
 }

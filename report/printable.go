@@ -2,32 +2,33 @@ package report
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
-
-	"contend/scenarios/stats"
 )
 
-// printable makes every text of the document fit to be shown: what came from a
+// shown is the document in words. Every text is made fit to be shown: what came from a
 // store, a label or somebody's record may hold anything.
-func (d document) printable() document { return d.mapped(sentence, OneLine, Lines) }
-
-// mapped has every text of the document passed through line, those of cells through
-// cell and those of several lines through lines.
-func (d document) mapped(line, cell, lines func(string) string) document {
-	out := document{status: d.status, title: line(d.title), command: cell(d.command)}
-	for _, text := range d.lead {
-		out.lead = append(out.lead, line(text))
+func (d document) shown() page {
+	p := page{status: d.status, title: d.title, lead: d.lead, command: d.command}
+	for _, part := range d.parts {
+		p.blocks = append(p.blocks, part.block())
 	}
-	for _, b := range d.blocks {
-		b.heading, b.table, b.plain = line(b.heading), escaped(b.table, cell), lines(b.plain)
-		b.text = slices.Clone(b.text)
-		for i := range b.text {
-			b.text[i] = line(b.text[i])
+	return p.mapped(sentence, OneLine)
+}
+
+// mapped has every text of the page passed through line, and those of cells through cell.
+func (p page) mapped(line, cell func(string) string) page {
+	lines := func(texts []string) []string {
+		var all []string
+		for _, text := range texts {
+			all = append(all, line(text))
 		}
+		return all
+	}
+	out := page{status: p.status, title: line(p.title), lead: lines(p.lead), command: cell(p.command)}
+	for _, b := range p.blocks {
+		b.heading, b.table, b.text = line(b.heading), escaped(b.table, cell), lines(b.text)
 		out.blocks = append(out.blocks, b)
 	}
 	return out
@@ -71,18 +72,6 @@ func sentence(text string) string {
 		}
 	}
 	return b.String() + text[end:]
-}
-
-// short is a duration for people: of four digits at most.
-func short(d time.Duration) time.Duration {
-	if d.Abs() >= time.Minute {
-		return stats.Coarse(d)
-	}
-	unit := time.Duration(1)
-	for d.Abs()/unit >= 10_000 {
-		unit *= 10
-	}
-	return d.Round(unit)
 }
 
 // OneLine is a text as [Lines] writes it, with spaces for its breaks.

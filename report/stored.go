@@ -28,14 +28,6 @@ func RunRow(r Result) []any {
 		r.Winners.Min, r.Winners.Max, known(won), known(lost), counted(r.Outcomes, targets.Throttled), r.Labels}
 }
 
-// known is a duration as a cell.
-func known(d *time.Duration) any {
-	if d == nil {
-		return nil
-	}
-	return *d
-}
-
 // medianOf is that of an outcome's last writes: as measured next to the store
 // where that is known, since round trips of a relayed target include the wait for
 // the common instant.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,14 +142,6 @@ func (s Suite) SummaryLine() string {
 	return text
 }
 
-// plural writes a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 func (s Suite) lines() []string {
 	var lines []string
 	for _, r := range s.Runs {
@@ -166,11 +159,11 @@ func (s Suite) lines() []string {
 // documents are the summary, and of the runs that did not go as expected the
 // whole report.
 func (s Suite) documents() []document {
-	all := []document{s.summary().printable()}
+	all := []document{s.summary()}
 	for _, r := range s.Runs {
 		if r.Result != nil && r.Exit != 0 {
 			d := r.Result.document()
-			d.title = OneLine(r.Name) + ": " + d.title
+			d.title = r.Name + ": " + d.title
 			all = append(all, d)
 		}
 	}
@@ -179,9 +172,9 @@ func (s Suite) documents() []document {
 
 func (s Suite) summary() document {
 	simulated := 0
-	b := block{heading: "Runs", table: table{header: []string{"run", "target", "verdict", "what", "exit"}, right: []bool{false, false, false, false, true}}}
+	p := part{heading: "Runs", columns: append(plainColumns("run", "target", "verdict", "what"), column{head: "exit", unit: toRight})}
 	for _, r := range s.Runs {
-		target := dash
+		target := ""
 		if r.Result != nil {
 			target = r.Result.Target.URL
 			if r.Result.Target.Simulated {
@@ -189,17 +182,17 @@ func (s Suite) summary() document {
 				target += " (simulated)"
 			}
 		}
-		b.table.rows = append(b.table.rows, []string{r.Name, target, r.verdict(), r.what(), fmt.Sprint(r.Exit)})
+		p.rows = append(p.rows, []any{r.Name, target, r.verdict(), r.what(), r.Exit})
 	}
-	d := document{title: "contend " + s.what() + " " + s.File, lead: []string{s.SummaryLine()}, blocks: []block{b}}
+	d := document{title: "contend " + s.what() + " " + s.File, lead: []string{s.SummaryLine()}, parts: []part{p}}
 	if simulated > 0 {
 		d.title += fmt.Sprintf(" · %d of %d SIMULATED, not a live platform", simulated, len(s.Runs))
 	}
 	d.lead = append(d.lead, fmt.Sprintf("%s, %s, by contend %s", s.Started.UTC().Format("2006-01-02 15:04 UTC"), s.Elapsed.Round(10*time.Millisecond), s.Tool.Version))
 	d.command = s.Command
-	d.blocks = append(d.blocks, s.curveBlocks()...)
+	d.parts = append(d.parts, s.throughputParts()...)
 	if s.Night != nil {
-		d.blocks = append(d.blocks, s.Night.blocks()...)
+		d.parts = append(d.parts, s.Night.parts()...)
 	}
 	return d
 }
@@ -211,26 +204,26 @@ func (s Suite) what() string {
 	return "run"
 }
 
-func (n *Night) blocks() []block {
-	ghosts := block{heading: "Keys of earlier nights", wide: true, table: table{header: []string{"run", "target", "open", "answered", "done with", "blocked", "visible", "longest block"},
-		right: []bool{false, false, true, true, true, true, true, true}}}
+func (n *Night) parts() []part {
+	ghosts := part{heading: "Keys of earlier nights", wide: true, columns: []column{{head: "run"}, {head: "target"}, {head: "open", unit: toRight}, {head: "answered", unit: toRight},
+		{head: "done with", unit: toRight}, {head: "blocked", unit: toRight}, {head: "visible", unit: toRight}, {head: "longest block", unit: toRight}}}
 	for _, o := range n.Outstanding {
-		longest := dash
+		var longest span
 		if o.Longest != nil {
-			longest = ages(o.Longest.LastBlocked, o.Longest.FirstFree)
+			longest = span{o.Longest.LastBlocked, o.Longest.FirstFree}
 		}
-		ghosts.table.rows = append(ghosts.table.rows, []string{o.Run, o.Target, fmt.Sprint(o.Open), fmt.Sprint(o.Answered), fmt.Sprint(o.Closed), fmt.Sprint(o.Blocked), fmt.Sprint(o.Visible), longest})
+		ghosts.rows = append(ghosts.rows, []any{o.Run, o.Target, o.Open, o.Answered, o.Closed, o.Blocked, o.Visible, longest})
 	}
-	changes := block{heading: "Changes since the nights before", text: n.Changes}
+	changes := part{heading: "Changes since the nights before", notes: slices.Clone(n.Changes)}
 	for _, a := range n.Alarms {
-		changes.text = append(changes.text, "Alarm: "+a)
+		changes.notes = append(changes.notes, "Alarm: "+a)
 	}
-	if len(changes.text) == 0 {
-		changes.text = []string{"No change was seen."}
+	if len(changes.notes) == 0 {
+		changes.notes = []string{"No change was seen."}
 	}
-	all := []block{ghosts, changes}
+	all := []part{ghosts, changes}
 	if len(n.Notes) > 0 {
-		all = append(all, block{heading: "Left undone", text: n.Notes})
+		all = append(all, part{heading: "Left undone", notes: n.Notes})
 	}
 	return all
 }

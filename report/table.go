@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -23,7 +21,6 @@ type Table struct {
 	// duration, labels (a map), or nil for what is not known.
 	Rows  [][]any
 	Whole []string // names of columns whose cells people copy: they are not broken
-	Plain string   // for people, after the rows, in a fixed width
 	Notes []string // for people, at the end
 	// Also are members of the JSON object beside the rows.
 	Also map[string]any
@@ -36,8 +33,7 @@ type Column struct {
 }
 
 func (t Table) documents() []document {
-	b := block{table: t.grid(), wide: true, plain: t.Plain, text: t.Notes}
-	return []document{document{title: t.Title, blocks: []block{b}}.printable()}
+	return []document{{title: t.Title, parts: []part{t.part()}}}
 }
 
 // lines are the first column alone.
@@ -49,57 +45,25 @@ func (t Table) lines() []string {
 	return lines
 }
 
-// grid gives what people see of the rows.
-func (t Table) grid() table {
-	var g table
+// part gives what people see of the rows. Numbers stand to the right.
+func (t Table) part() part {
+	p := part{wide: true, rows: make([][]any, len(t.Rows)), notes: t.Notes}
 	for i, c := range t.Columns {
 		if c.Head == "" {
 			continue
 		}
-		g.header, g.whole = append(g.header, c.Head), append(g.whole, slices.Contains(t.Whole, c.Name))
-		right := len(t.Rows) > 0
-		for _, row := range t.Rows {
+		unit := toRight
+		for at, row := range t.Rows {
+			p.rows[at] = append(p.rows[at], row[i])
 			switch row[i].(type) {
 			case int, int64, float64, time.Duration, nil:
 			default:
-				right = false
+				unit = plain
 			}
 		}
-		g.right = append(g.right, right)
+		p.columns = append(p.columns, column{head: c.Head, unit: unit, whole: slices.Contains(t.Whole, c.Name)})
 	}
-	for _, row := range t.Rows {
-		var cells []string
-		for i, c := range t.Columns {
-			if c.Head != "" {
-				cells = append(cells, forPeople(row[i]))
-			}
-		}
-		g.rows = append(g.rows, cells)
-	}
-	return g
-}
-
-func forPeople(cell any) string {
-	switch cell := cell.(type) {
-	case nil:
-		return dash
-	case bool:
-		if cell {
-			return "yes"
-		}
-		return "no"
-	case float64:
-		return strconv.FormatFloat(cell, 'g', 4, 64)
-	case time.Time:
-		if cell.IsZero() {
-			return dash
-		}
-		return cell.UTC().Format("2006-01-02 15:04:05")
-	case map[string]string:
-		return orDash(pairs(cell, ", "))
-	default:
-		return orDash(fmt.Sprint(cell))
-	}
+	return p
 }
 
 // pairs writes labels, in order.
@@ -121,7 +85,7 @@ func (t Table) MarshalIndent() ([]byte, error) {
 			if c.Name == "" {
 				continue
 			}
-			value, err := json.Marshal(forMachines(row[i]))
+			value, err := json.Marshal(forJSON(row[i]))
 			if err != nil {
 				return nil, err
 			}
@@ -132,15 +96,10 @@ func (t Table) MarshalIndent() ([]byte, error) {
 	}
 	all := map[string]any{t.Name: rows}
 	maps.Copy(all, t.Also)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(all)
-	return b.Bytes(), err
+	return marshalIndent(all)
 }
 
-func forMachines(cell any) any {
+func forJSON(cell any) any {
 	if t, ok := cell.(time.Time); ok {
 		if t.IsZero() {
 			return nil
@@ -176,21 +135,14 @@ func machineRow(columns []Column, row []any) []string {
 		if c.Name == "" {
 			continue
 		}
-		cell := ""
-		switch v := forMachines(row[i]).(type) {
-		case nil:
-		case time.Time:
-			cell = v.Format(time.RFC3339Nano)
-		case time.Duration:
-			cell = strconv.FormatInt(int64(v), 10)
+		switch cell := row[i].(type) {
 		case map[string]string:
-			cell = csvLabels(v)
-		case bool, int, int64, float64:
-			cell = fmt.Sprint(v)
+			cells = append(cells, csvLabels(cell))
+		case string:
+			cells = append(cells, csvText(cell))
 		default:
-			cell = csvText(fmt.Sprint(v))
+			cells = append(cells, forMachines(cell))
 		}
-		cells = append(cells, cell)
 	}
 	return cells
 }

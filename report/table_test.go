@@ -144,15 +144,15 @@ func TestASCIIScreen(t *testing.T) {
 			t.Error(b.String())
 		}
 	}
-	var plain, ascii bytes.Buffer
-	plot := "1.0 ┤╭╮\n0.5 ┼╯╰\n"
-	for b, screen := range map[*bytes.Buffer]Screen{&plain: {}, &ascii: {ASCII: true}} {
-		if err := writeTerminal(b, Table{Title: "x", Plain: plot}, screen); err != nil {
+	shown := document{title: "x", parts: []part{{plot: &plot{form: joined, y: axis{from: 0, to: 1}, series: []series{{points: []point{{0, 0}, {1, 1}, {2, 0.3}}}}}}}}.shown()
+	var signs, ascii bytes.Buffer
+	for b, screen := range map[*bytes.Buffer]Screen{&signs: {}, &ascii: {ASCII: true}} {
+		if err := shown.writeTerminal(b, screen); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len([]rune(plain.String())) != len(ascii.String()) {
-		t.Errorf("%s\n%s", &plain, &ascii)
+	if len([]rune(signs.String())) != len(ascii.String()) || !strings.ContainsAny(signs.String(), "╭╮╯╰") {
+		t.Errorf("%s\n%s", &signs, &ascii)
 	}
 }
 

@@ -40,55 +40,70 @@ func writeTerminal(w io.Writer, r Printable, screen Screen) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := d.writeTerminal(w, screen); err != nil {
+		if err := d.shown().writeTerminal(w, screen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d document) writeTerminal(w io.Writer, screen Screen) error {
+func (p page) writeTerminal(w io.Writer, screen Screen) error {
 	if screen.ASCII {
-		d = d.mapped(ASCII, ASCII, ASCII)
+		p = p.mapped(ASCII, ASCII)
 	}
-	columns := screen.columns()
-	wrap := func(text, indent string) string { return strings.Join(wrapTo(text, columns, indent), "\n") }
+	wrap := func(text, indent string) string {
+		return strings.Join(wrapTo(text, screen.columns(), indent), "\n") + "\n"
+	}
 	var b strings.Builder
-	b.WriteString(wrap(d.title, "  ") + "\n")
-	for i, line := range d.lead {
+	b.WriteString(wrap(p.title, "  "))
+	for i, line := range p.lead {
 		text := wrap(line, "  ")
 		if i == 0 && screen.Colour {
-			text = paint(text, d.status)
+			text = paint(strings.TrimSuffix(text, "\n"), p.status) + "\n"
 		}
-		b.WriteString(text + "\n")
+		b.WriteString(text)
 	}
-	for _, block := range d.blocks {
+	for _, block := range p.blocks {
+		b.WriteString("\n")
 		if block.heading != "" {
-			fmt.Fprintf(&b, "\n%s\n", wrap(block.heading, ""))
-		} else {
-			b.WriteString("\n")
+			b.WriteString(wrap(block.heading, ""))
 		}
-		if len(block.table.rows) > 0 {
-			width := columns
-			if block.wide {
-				width = cmp.Or(screen.Width, math.MaxInt)
-			}
-			if err := writeGrid(&b, block.table, width, screen.ASCII); err != nil {
-				return err
-			}
-		} else if block.heading != "" && block.plain == "" && len(block.text) == 0 {
-			b.WriteString("none\n")
+		if err := block.writeTerminal(&b, screen); err != nil {
+			return err
 		}
-		b.WriteString(block.plain)
 		for _, line := range block.text {
-			b.WriteString(wrap(line, "  ") + "\n")
+			b.WriteString(wrap(line, "  "))
 		}
 	}
-	if d.command != "" {
-		fmt.Fprintf(&b, "\nCommand\n%s\n", d.command)
+	if p.command != "" {
+		fmt.Fprintf(&b, "\nCommand\n%s\n", p.command)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeTerminal writes what stands between the heading and the texts.
+func (b block) writeTerminal(w *strings.Builder, screen Screen) error {
+	picture := draw(b.plot)
+	if screen.ASCII {
+		picture = ASCII(picture)
+	}
+	if len(b.table.rows) == 0 {
+		if b.heading != "" && picture == "" && len(b.text) == 0 {
+			picture = "none\n"
+		}
+		w.WriteString(picture)
+		return nil
+	}
+	width := screen.columns()
+	if b.wide {
+		width = cmp.Or(screen.Width, math.MaxInt)
+	}
+	if err := writeGrid(w, b.table, width, screen.ASCII); err != nil {
+		return err
+	}
+	w.WriteString(picture)
+	return nil
 }
 
 func paint(text string, status scenarios.Status) string {
@@ -158,7 +173,7 @@ func fit(t table, columns int) table {
 		total, widest := separator*len(widths)-1, -1
 		for i, w := range widths {
 			total += w
-			if !t.isWhole(i) && (widest < 0 || w > widths[widest]) {
+			if !t.whole[i] && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
