@@ -361,6 +361,35 @@ func TestLayersAreALine(t *testing.T) {
 	none(t, "the imports of tests do too", testsAgainstTheLine(packages))
 }
 
+// withStores gives the imports of this module by the packages of statistics, which know
+// no store.
+func withStores(packages []listed) []string {
+	var offences []string
+	for _, p := range packages {
+		for _, imported := range p.Imports {
+			statistics := p.ImportPath == "contend/scenarios/stats" || p.ImportPath == "contend/scenarios/survival"
+			if statistics && layer(imported) != "" {
+				offences = append(offences, p.ImportPath+" imports "+imported)
+			}
+		}
+	}
+	return offences
+}
+
+func TestStatisticsKnowNoStore(t *testing.T) {
+	t.Run("planted", func(t *testing.T) {
+		expect(t, withStores([]listed{
+			{ImportPath: "contend/scenarios", Imports: []string{"contend/scenarios/stats", "contend/targets"}},
+			{ImportPath: "contend/scenarios/stats", Imports: []string{"math", "contend/targets"}},
+			{ImportPath: "contend/scenarios/survival", Imports: []string{"time", "contend/runner"}},
+		}),
+			"contend/scenarios/stats imports contend/targets",
+			"contend/scenarios/survival imports contend/runner")
+	})
+	packages, _ := ours(t, token.NewFileSet())
+	none(t, "statistics know no store", withStores(packages))
+}
+
 func TestEachLibraryHasOneHome(t *testing.T) {
 	t.Run("planted", func(t *testing.T) {
 		for library, folders := range homes {

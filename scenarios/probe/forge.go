@@ -54,13 +54,10 @@ const (
 type object = map[string]any
 
 // forgeAsk makes questions to Forge KVS by its wire protocol.
-type forgeAsk struct {
-	base string // what every key begins with
-	all  []Question
-}
+type forgeAsk struct{ asking }
 
 func forgeQuestions(base string) []Question {
-	f := &forgeAsk{base: base}
+	f := &forgeAsk{asking{base: base}}
 	f.create()
 	f.types()
 	f.conditions()
@@ -157,12 +154,6 @@ func (f *forgeAsk) many(name string, n int) (items []object, remove []targets.Op
 		}
 	}
 	return items, []targets.Op{f.call("transaction", object{"delete": deletes})}
-}
-
-// ask adds a question.
-func (f *forgeAsk) ask(id, text string, known Known, remove []targets.Op, steps ...runner.Step) *Question {
-	f.all = append(f.all, Question{Inquiry: runner.Inquiry{ID: id, Steps: steps, Remove: remove}, Text: text, Known: known})
-	return &f.all[len(f.all)-1]
 }
 
 // These are what is known of an answer.

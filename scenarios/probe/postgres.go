@@ -15,13 +15,10 @@ const (
 )
 
 // postgresAsk makes questions to PostgreSQL, in statements on the table of records.
-type postgresAsk struct {
-	base string // what every key begins with
-	all  []Question
-}
+type postgresAsk struct{ asking }
 
 func postgresQuestions(base string) []Question {
-	p := &postgresAsk{base: base}
+	p := &postgresAsk{asking{base: base}}
 	p.conditions()
 	p.types()
 	p.sizes()
@@ -49,16 +46,13 @@ func insert(version string, more ...string) string {
 // which asks.
 func (p *postgresAsk) ask(id, text string, known Known, statements ...string) *Question {
 	key := strings.ReplaceAll(id, "/", "-")
-	// One that ended in the middle of a transaction leaves that first.
-	q := Question{Inquiry: runner.Inquiry{ID: id, Remove: []targets.Op{p.statement(key, "rollback"), p.statement(key, "delete from contend_records where key = KEY")}},
-		Text: text, Known: known}
-	for i, each := range statements {
-		s := mustStep(p.statement(key, each))
-		s.Must = i < len(statements)-1
-		q.Steps = append(q.Steps, s)
+	var ops []targets.Op
+	for _, each := range statements {
+		ops = append(ops, p.statement(key, each))
 	}
-	p.all = append(p.all, q)
-	return &p.all[len(p.all)-1]
+	// One that ended in the middle of a transaction leaves that first.
+	remove := []targets.Op{p.statement(key, "rollback"), p.statement(key, "delete from contend_records where key = KEY")}
+	return p.asking.ask(id, text, known, remove, inTurn(ops)...)
 }
 
 // What is documented of an answer: that it is accepted, with these words, that it

@@ -143,6 +143,27 @@ func Inquiries(questions []Question) []runner.Inquiry {
 	return all
 }
 
+// asking gathers questions.
+type asking struct {
+	base string // what every key begins with
+	all  []Question
+}
+
+// ask adds one.
+func (a *asking) ask(id, text string, known Known, remove []targets.Op, steps ...runner.Step) *Question {
+	a.all = append(a.all, Question{Inquiry: runner.Inquiry{ID: id, Steps: steps, Remove: remove}, Text: text, Known: known})
+	return &a.all[len(a.all)-1]
+}
+
+// inTurn are the steps of requests that make ready what the last asks about.
+func inTurn(ops []targets.Op) []runner.Step {
+	steps := make([]runner.Step, len(ops))
+	for i, op := range ops {
+		steps[i] = runner.Step{Op: op, Must: i < len(ops)-1}
+	}
+	return steps
+}
+
 func plainStep(op targets.Op) runner.Step { return runner.Step{Op: op} }
 
 // mustStep is a step that makes ready what the next asks about.

@@ -13,13 +13,10 @@ import (
 const redisDoc = "Redis documentation"
 
 // redisAsk makes questions to Redis, a command each.
-type redisAsk struct {
-	base string // what every key begins with
-	all  []Question
-}
+type redisAsk struct{ asking }
 
 func redisQuestions(base string) []Question {
-	r := &redisAsk{base: base}
+	r := &redisAsk{asking{base: base}}
 	r.conditions()
 	r.types()
 	r.timesToLive()
@@ -41,14 +38,11 @@ func (r *redisAsk) command(key, text string) targets.Op {
 // which asks.
 func (r *redisAsk) ask(id, text string, known Known, commands ...string) *Question {
 	key := strings.ReplaceAll(id, "/", "-")
-	q := Question{Inquiry: runner.Inquiry{ID: id, Remove: []targets.Op{r.command(key, "DEL KEY")}}, Text: text, Known: known}
-	for i, c := range commands {
-		s := mustStep(r.command(key, c))
-		s.Must = i < len(commands)-1
-		q.Steps = append(q.Steps, s)
+	var ops []targets.Op
+	for _, each := range commands {
+		ops = append(ops, r.command(key, each))
 	}
-	r.all = append(r.all, q)
-	return &r.all[len(r.all)-1]
+	return r.asking.ask(id, text, known, []targets.Op{r.command(key, "DEL KEY")}, inTurn(ops)...)
 }
 
 // What is documented of an answer: that it is accepted, with these words; nil, for a

@@ -24,24 +24,22 @@ func strategyQuestions(base string) []Question {
 	stale := guarded(seed, targets.Condition{Guard: targets.IfVersion, Counter: 7, Version: "stale"})
 	brief := op(targets.Write, "ttl", targets.Plain)
 	brief.TTL = 1500 * time.Millisecond
-	ttl := Question{Inquiry: runner.Inquiry{ID: "strategy/ttl", Steps: []runner.Step{mustStep(brief), plainStep(op(targets.Read, "ttl", targets.Plain))},
-		Remove: []targets.Op{op(targets.Delete, "ttl", targets.Plain)}}, Text: "a time to live of 1.5 s: is it told what is granted",
-		Known: notKnown(), read: readGranted, figure: grantedFigure}
-	ask := func(id, text string, outcome targets.Outcome, remove []targets.Op, steps ...runner.Step) Question {
-		return Question{Inquiry: runner.Inquiry{ID: "strategy/" + id, Steps: steps, Remove: remove}, Text: text,
-			Known: Known{Basis: Documented, Source: table, Outcome: outcome}}
+	all := &asking{base: base}
+	ask := func(id, text string, outcome targets.Outcome, remove []targets.Op, steps ...runner.Step) {
+		all.ask("strategy/"+id, text, Known{Basis: Documented, Source: table, Outcome: outcome}, remove, steps...)
 	}
-	return []Question{
-		ask("create-present", "a create-if-absent of a key that is there", targets.Conflict, []targets.Op{op(targets.Delete, "create", targets.Plain)},
-			mustStep(create), plainStep(create)),
-		ask("version-stale", "a write on a version that is not the record's", targets.Conflict, []targets.Op{op(targets.Delete, "version", targets.Versioned)},
-			mustStep(seed), plainStep(stale)),
-		ask("version-absent", "a write on a version of a key that is not there", targets.Conflict, nil,
-			plainStep(guarded(op(targets.Write, "absent", targets.Versioned), targets.Condition{Guard: targets.IfVersion, Counter: 7, Version: "stale"}))),
-		ask("read-absent", "a read of a key that is not there", targets.Missing, nil, plainStep(op(targets.Read, "absent", targets.Plain))),
-		ask("delete-absent", "a delete of a key that is not there", targets.OK, nil, plainStep(op(targets.Delete, "absent", targets.Plain))),
-		ttl,
-	}
+	ask("create-present", "a create-if-absent of a key that is there", targets.Conflict, []targets.Op{op(targets.Delete, "create", targets.Plain)},
+		mustStep(create), plainStep(create))
+	ask("version-stale", "a write on a version that is not the record's", targets.Conflict, []targets.Op{op(targets.Delete, "version", targets.Versioned)},
+		mustStep(seed), plainStep(stale))
+	ask("version-absent", "a write on a version of a key that is not there", targets.Conflict, nil,
+		plainStep(guarded(op(targets.Write, "absent", targets.Versioned), targets.Condition{Guard: targets.IfVersion, Counter: 7, Version: "stale"})))
+	ask("read-absent", "a read of a key that is not there", targets.Missing, nil, plainStep(op(targets.Read, "absent", targets.Plain)))
+	ask("delete-absent", "a delete of a key that is not there", targets.OK, nil, plainStep(op(targets.Delete, "absent", targets.Plain)))
+	ttl := all.ask("strategy/ttl", "a time to live of 1.5 s: is it told what is granted", notKnown(), []targets.Op{op(targets.Delete, "ttl", targets.Plain)},
+		mustStep(brief), plainStep(op(targets.Read, "ttl", targets.Plain)))
+	ttl.read, ttl.figure = readGranted, grantedFigure
+	return all.all
 }
 
 // readGranted tells whether the write, or a read after it, tells a time to live.
