@@ -99,7 +99,7 @@ func carryOut(ctx context.Context, s scenarios.Scenario, target targets.Target, 
 			return err
 		}
 		defer w.Close()
-		w.Run(ctx, s, s.Ghosts(run, prefix, "", w.Start(), 1, true), nil, nil, runner.WatchObservers{})
+		w.Run(ctx, s, s.Ghosts(run, prefix, "", w.Start(), 1, true), nil, nil, runner.Observers{})
 	case *scenarios.Probe:
 		inquiries := scenarios.Inquiries(s.Questions(target.Describe().Kind, prefix, run))
 		p, err := runner.OpenProbe(ctx, target, runner.ProbePlan{Base: prefix + run + "-", Timeout: 5 * time.Second, Inquiries: inquiries})
@@ -107,7 +107,7 @@ func carryOut(ctx context.Context, s scenarios.Scenario, target targets.Target, 
 			return err
 		}
 		defer p.Close()
-		p.Run(ctx, runner.ProbeObservers{})
+		p.Run(ctx, runner.Observers{})
 	case scenarios.Contest:
 		p := runner.Plan{Run: run, Prefix: prefix, Contenders: 3, Rounds: 1, Timeout: 5 * time.Second, Race: s, ControlRounds: 1, ValueSize: 20}
 		if few, ok := s.(interface{ Crowd() int }); ok {

@@ -845,9 +845,7 @@ func (o outliving) Describe() targets.Description {
 
 type deaf struct{}
 
-func (deaf) Controls(*runner.Controls)             {}
-func (deaf) Watching([]*runner.Ghost)              {}
-func (deaf) Asked(*runner.Ghost, *runner.Exchange) {}
+func (deaf) Observe(runner.Event) {}
 
 // What is still to be asked about by what is on disk stays in the store, wherever
 // the disk was full: who goes on would take a key that we removed for one that was

@@ -29,7 +29,7 @@ func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeade
 		if change != nil {
 			change(&header, &end)
 		}
-		collector, err := NewProbeCollector(header)
+		collector, err := NewCollector(header)
 		if err != nil {
 			t.Fatal(err)
 		}

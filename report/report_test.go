@@ -53,11 +53,7 @@ func resultOf(t *testing.T, scenario, url string, change func(*RunHeader, *runne
 		}
 		defer r.Close()
 		summary := r.Run(t.Context(), collector, collector)
-		end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
-		if summary.Stopped != nil {
-			end.Stopped = summary.Stopped.Error()
-		}
-		result = collector.Make(end)
+		result = collector.Make(summary.End())
 	})
 	return result
 }

@@ -146,11 +146,15 @@ func (w *waits) Waiting(why string, d time.Duration) {
 	w.told = append(w.told, fmt.Sprintf("%s: %s", d, why))
 }
 
-func (w *waits) Late(round int, e *runner.Exchange) {
+func (w *waits) Observe(e runner.Event) {
+	if e.Late == nil {
+		w.history.Observe(e)
+		return
+	}
 	if w.late == nil {
 		w.late = make(map[int]targets.Outcome)
 	}
-	w.late[round] = e.Reply.Outcome
+	w.late[e.Late.Round] = e.Late.Read.Reply.Outcome
 }
 
 // Late reads and the removal of keys wait until a spent quota is renewed, and say
@@ -257,12 +261,6 @@ func (once) Observe(g *runner.Ghost, e *runner.Exchange) {
 	g.Closed, g.Created = true, &runner.Observation{Return: e.Return}
 }
 
-// watching is an observer of a watch that is told of waits.
-type watching struct{ waits }
-
-func (*watching) Watching([]*runner.Ghost)              {}
-func (*watching) Asked(*runner.Ghost, *runner.Exchange) {}
-
 func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 	for name, renewed := range map[string]time.Duration{"renewed": time.Minute, "spent for good": 1000 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +275,7 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 				for i := range 20 {
 					ghosts = append(ghosts, &runner.Ghost{Key: fmt.Sprintf("contend-01TEST-g%d", i), Epoch: watch.Start()})
 				}
-				w := &watching{}
+				w := &waits{}
 				summary := watch.Run(t.Context(), once{}, ghosts, nil, nil, w)
 				if renewed == time.Minute && (summary.Left != nil || len(target.held) > 0) {
 					t.Errorf("%v; %d keys are left", summary.Left, len(target.held))
@@ -293,11 +291,6 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 	}
 }
 
-// answered is an observer of a probe that is told of waits.
-type answered struct{ waits }
-
-func (*answered) Answered(string, *runner.Exchange) {}
-
 func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := newQuota(4, time.Minute)
@@ -312,7 +305,7 @@ func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		a := &answered{}
+		a := &waits{}
 		summary := p.Run(t.Context(), a)
 		if summary.Left != nil || len(target.held) > 0 || len(a.told) == 0 {
 			t.Errorf("%v; %d keys are left; told %q", summary.Left, len(target.held), a.told)

@@ -22,8 +22,10 @@ type heard struct {
 	exchanges []runner.Exchange
 }
 
-func (h *heard) Answered(question string, e *runner.Exchange) {
-	h.questions, h.exchanges = append(h.questions, question), append(h.exchanges, *e)
+func (h *heard) Observe(e runner.Event) {
+	if a := e.Answer; a != nil {
+		h.questions, h.exchanges = append(h.questions, a.Question), append(h.exchanges, *a.Exchange)
+	}
 }
 
 func named(key string) targets.Op { return targets.Op{Kind: targets.Raw, Key: key} }
@@ -37,7 +39,7 @@ func inquiry(id string, keys ...string) runner.Inquiry {
 	return q
 }
 
-func ask(t *testing.T, ctx context.Context, target targets.Target, plan runner.ProbePlan) (*heard, runner.ProbeSummary) {
+func ask(t *testing.T, ctx context.Context, target targets.Target, plan runner.ProbePlan) (*heard, runner.Summary) {
 	t.Helper()
 	plan.Timeout = time.Second
 	p, err := runner.OpenProbe(t.Context(), target, plan)
@@ -210,9 +212,8 @@ func TestProbeKeepsItsBudget(t *testing.T) {
 func TestProbeIsReplayed(t *testing.T) {
 	var record bytes.Buffer
 	recorder := runner.NewRecorder(&record, map[string]any{"run": "01TEST"})
-	recorder.Controls(&runner.Controls{Skipped: true})
 	first := &heard{}
-	both := runner.ProbeObservers{recorder, first}
+	both := runner.Observers{recorder, first}
 	target := &scripted{do: func(_ int, op targets.Op) targets.Reply {
 		return targets.Reply{Outcome: targets.Invalid, Code: "NO", Status: 400, Raw: json.RawMessage(fmt.Sprintf(`{"key":%q}`, op.Key))}
 	}}
@@ -226,7 +227,9 @@ func TestProbeIsReplayed(t *testing.T) {
 	}
 	replay := func(text string) (*heard, runner.End, error) {
 		again := &heard{}
-		end, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Probe: again}, nil })
+		end, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Shown, error) {
+			return runner.Shown{Shape: runner.Probe, Observer: again}, nil
+		})
 		return again, end, err
 	}
 	again, end, err := replay(record.String())

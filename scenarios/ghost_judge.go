@@ -64,13 +64,6 @@ func (j *GhostJudge) Asked(g *runner.Ghost, e *runner.Exchange) {
 	}
 }
 
-// GhostEnd is how a watch ended.
-type GhostEnd struct {
-	Stopped     string // it could not go on
-	Cut         string // its time or budget was up
-	Interrupted bool
-}
-
 // GhostReport is what a watch found.
 type GhostReport struct {
 	TTL       time.Duration `json:"ttl_ns"`
@@ -230,7 +223,7 @@ type ghostTally struct {
 }
 
 // Conclude says what the watch shows.
-func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
+func (j *GhostJudge) Conclude(end runner.End) Judgement {
 	t := ghostTally{why: make(map[reason]int)}
 	readings := j.readings()
 	write := 0
@@ -255,6 +248,7 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	out.Contention.Uncounted = uncountedOf(t.why)
 	out.Detail.Ghosts = j.report(readings)
 	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = boundOf(t.early, t.early+t.lived), earlyFloor(readings)
+	out.Rounds = out.Detail.Ghosts.Watched()
 	out.Verdict = j.verdict(&t, out.Controls, write, end)
 	return out
 }
@@ -456,7 +450,7 @@ func (j *GhostJudge) alone() (planned, answered int) {
 	return planned, answered
 }
 
-func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end GhostEnd) Verdict {
+func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end runner.End) Verdict {
 	v := Verdict{Status: Inconclusive, Property: NewTTLGhost().Info().Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
 	v.Violations = append(v.Violations, j.earlier...)
 	for _, c := range controls {
@@ -476,7 +470,7 @@ func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end G
 }
 
 // doubts are the reasons against holding.
-func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end GhostEnd) []string {
+func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end runner.End) []string {
 	var doubts []string
 	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
 	if end.Stopped != "" {

@@ -19,7 +19,7 @@ import (
 // watched is a watch and what became of it.
 type watched struct {
 	scenarios.Judgement
-	summary runner.WatchSummary
+	summary runner.Summary
 	ghosts  []*runner.Ghost
 }
 
@@ -97,11 +97,7 @@ func (c ghostCase) on(t *testing.T, target targets.Target) watched {
 		out.ghosts = fresh
 	}
 	out.summary = w.Run(ctx, s, fresh, c.taken, c.journal, judge)
-	end := scenarios.GhostEnd{Cut: out.summary.Cut, Interrupted: out.summary.Interrupted}
-	if out.summary.Stopped != nil {
-		end.Stopped = out.summary.Stopped.Error()
-	}
-	out.Judgement = judge.Conclude(end)
+	out.Judgement = judge.Conclude(out.summary.End())
 	return out
 }
 
@@ -793,7 +789,7 @@ func TestSleepIsNoEarlyExpiry(t *testing.T) {
 		}
 		judge := scenarios.NewGhostJudge("01TEST")
 		judge.Watching(w.ghosts)
-		if v := judge.Conclude(scenarios.GhostEnd{}).Verdict; v.Status != scenarios.Inconclusive {
+		if v := judge.Conclude(runner.End{}).Verdict; v.Status != scenarios.Inconclusive {
 			t.Errorf("verdict %+v", v)
 		}
 	})

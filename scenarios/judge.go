@@ -150,6 +150,7 @@ const DefaultMinContended = 10
 
 // Terms are what a judgement depends on beside the history.
 type Terms struct {
+	Name          string  // of the scenario that the command was
 	Scenario      Contest // as raced: the twin, where the run was unguarded
 	Twin          Contest // of the control; nil: none
 	Contenders    int
@@ -181,6 +182,8 @@ type Judge struct {
 	nonceGone int
 	// counted is how many rounds count, as far as is known without late reads.
 	counted int
+	proceed bool  // as the controls have it
+	foreign error // a round of another scenario
 	// refusal is the first reply that says that the target did not serve a request.
 	refusal *Refusal
 }
@@ -216,6 +219,7 @@ type Judgement struct {
 	Contention Contention
 	Winners    Winners
 	Controls   []Control
+	Rounds     int // that were raced; of a watch, keys
 	Settled    int // unknown outcomes that turned out to be applied
 	Refusal    *Refusal
 	Detail     Detail
@@ -357,11 +361,10 @@ type tally struct {
 	unsure    map[reason]int  // why rounds are uncertain
 }
 
-// Conclude rules every round and says what the run shows. stopped is why the
-// run ended early, "" where it did not.
-func (j *Judge) Conclude(stopped string) Judgement {
+// Conclude rules every round and says what the run shows.
+func (j *Judge) Conclude(end runner.End) Judgement {
 	t := tally{why: make(map[reason]int), unsure: make(map[reason]int)}
-	out := Judgement{Controls: j.controls}
+	out := Judgement{Controls: j.controls, Rounds: end.Rounds}
 	var sweep []swept
 	for _, f := range j.findings {
 		r := j.terms.Scenario.Rule(f)
@@ -386,7 +389,7 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	if len(sweep) > 0 && j.terms.Sweep.Steps > 0 {
 		out.Detail.OffsetMap = sweepMap(j.terms.Sweep, sweep)
 	}
-	out.Verdict = j.verdict(&t, stopped)
+	out.Verdict = j.verdict(&t, end.Stopped)
 	out.Refusal = j.refusal
 	return out
 }

@@ -20,15 +20,6 @@ type judged struct {
 	summary runner.Summary
 }
 
-// observer shows a run to a judge.
-type observer struct {
-	*scenarios.Judge
-	proceed bool
-}
-
-func (o *observer) Controls(c *runner.Controls) { o.proceed = o.Judge.Controls(c) }
-func (o *observer) Proceed() bool               { return o.proceed }
-
 // race runs a scenario on a target of its own inside the caller's bubble.
 func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Plan)) judged {
 	t.Helper()
@@ -60,13 +51,9 @@ func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change f
 		t.Fatal(err)
 	}
 	defer r.Close()
-	o := &observer{Judge: scenarios.NewJudge(terms)}
+	o := scenarios.NewJudge(terms)
 	summary := r.Run(t.Context(), o, o)
-	stopped := ""
-	if summary.Stopped != nil {
-		stopped = summary.Stopped.Error()
-	}
-	return judged{o.Conclude(stopped), summary}
+	return judged{o.Conclude(summary.End()), summary}
 }
 
 // guarded are the contests in which one write of a round may win; the others have
@@ -241,8 +228,8 @@ func TestInterrupted(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := scenarios.FailIfExists{}
-		o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
-			Thresholds: scenarios.DefaultThresholds})}
+		o := scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
+			Thresholds: scenarios.DefaultThresholds})
 		r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
 			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3})
 		if err != nil {
@@ -250,7 +237,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		defer r.Close()
 		summary := r.Run(ctx, runner.Observers{o, stopAfter{3, cancel}}, o)
-		got := o.Conclude("")
+		got := o.Conclude(runner.End{})
 		if !summary.Interrupted || summary.Rounds != 3 || got.Verdict.Status != scenarios.Held || got.Contention.ContendedRounds != 3 {
 			t.Errorf("interrupted %v after %d rounds: %s, %v", summary.Interrupted, summary.Rounds, got.Verdict.Status, got.Verdict.Reasons)
 		}
@@ -263,10 +250,8 @@ type stopAfter struct {
 	stop   func()
 }
 
-func (stopAfter) Controls(*runner.Controls)  {}
-func (stopAfter) Late(int, *runner.Exchange) {}
-func (s stopAfter) Round(r *runner.Round) {
-	if r.Number == s.rounds {
+func (s stopAfter) Observe(e runner.Event) {
+	if e.Round != nil && e.Round.Number == s.rounds {
 		s.stop()
 	}
 }

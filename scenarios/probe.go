@@ -69,6 +69,12 @@ func (p *Probe) Check() error {
 	return p.check(slices.Compact(all))
 }
 
+// Compare has the answers stand beside those of an earlier probe.
+func (p *Probe) Compare(with *Earlier) { p.Since = with }
+
+// Judge gives the judge of the answers.
+func (p *Probe) Judge(kind, prefix, run string) Judging { return NewProbeJudge(p, kind, prefix, run) }
+
 // CheckFor refuses groups that a target of the kind does not have, and an earlier
 // probe of another kind of store.
 func (p *Probe) CheckFor(kind string) error {
@@ -376,6 +382,7 @@ type ProbeJudge struct {
 	listed    func(string) bool
 	since     *Earlier
 	replies   map[string][]*runner.Exchange
+	last      bool // what was observed last was an answer to the last request of a question
 	foreign   error
 }
 
@@ -407,11 +414,12 @@ func sameOp(a, b targets.Op) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Foreign is an error where a reply is to no question of this probe.
-func (j *ProbeJudge) Foreign() error { return j.foreign }
+// Conclude tells everything. There is no verdict.
+func (j *ProbeJudge) Conclude(runner.End) Judgement {
+	return Judgement{Verdict: Verdict{Property: "none: a probe only asks", Reasons: []string{}, Violations: []Violation{}}, Detail: Detail{Probe: j.report()}}
+}
 
-// Conclude tells everything.
-func (j *ProbeJudge) Conclude() *ProbeReport {
+func (j *ProbeJudge) report() *ProbeReport {
 	report := &ProbeReport{Answers: []ProbeAnswer{}}
 	if j.since != nil {
 		report.Since = &ProbeSince{Run: j.since.Run, Target: j.since.Target, Started: j.since.Started}

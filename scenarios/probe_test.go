@@ -16,7 +16,7 @@ import (
 )
 
 // probeIn asks a target, in the caller's bubble, where it has one.
-func probeIn(t *testing.T, url string, p *scenarios.Probe) (*scenarios.ProbeReport, runner.ProbeSummary) {
+func probeIn(t *testing.T, url string, p *scenarios.Probe) (*scenarios.ProbeReport, runner.Summary) {
 	t.Helper()
 	target, err := targets.Open(url)
 	if err != nil {
@@ -34,17 +34,12 @@ func probeIn(t *testing.T, url string, p *scenarios.Probe) (*scenarios.ProbeRepo
 	}
 	defer probe.Close()
 	judge := scenarios.NewProbeJudge(p, kind, "contend-", "01TEST")
-	summary := probe.Run(t.Context(), listening{judge})
+	summary := probe.Run(t.Context(), judge)
 	if judge.Foreign() != nil {
 		t.Error(judge.Foreign())
 	}
-	return judge.Conclude(), summary
+	return judge.Conclude(runner.End{}).Detail.Probe, summary
 }
-
-// listening is a judge as an observer.
-type listening struct{ *scenarios.ProbeJudge }
-
-func (w listening) Answered(id string, e *runner.Exchange) { w.ProbeJudge.Answered(id, e) }
 
 // probeSim is that in a bubble of its own.
 func probeSim(t *testing.T, url string, p *scenarios.Probe) (report *scenarios.ProbeReport) {
@@ -344,7 +339,7 @@ func TestProbeStates(t *testing.T) {
 				t.Errorf("%s: step %d is told to be the last: %v", c.name, i, last)
 			}
 		}
-		a := answerOf(t, j.Conclude(), c.id)
+		a := answerOf(t, j.Conclude(runner.End{}).Detail.Probe, c.id)
 		if a.State != c.want || !strings.Contains(a.Why, c.why) || (a.AsKnown != nil) != (c.want == scenarios.ProbeAnswered) {
 			t.Errorf("%s: %s, %q, as known: %v", c.name, a.State, a.Why, a.AsKnown)
 		}
@@ -397,7 +392,7 @@ func shownAs(t *testing.T, kind, id string, last targets.Reply, before ...target
 			j.Answered(id, &e)
 		}
 	}
-	return answerOf(t, j.Conclude(), id)
+	return answerOf(t, j.Conclude(runner.End{}).Detail.Probe, id)
 }
 
 func got(raw string) targets.Reply {

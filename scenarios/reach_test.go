@@ -43,11 +43,10 @@ func within(s Contest, d time.Duration) staggered {
 	return staggered{s, func(c *runner.Contender) time.Duration { return time.Duration(c.Random().Int64N(int64(d))) }}
 }
 
-// steady is a Steering that neither stops nor doubts anything.
+// steady is a Steering that stops nothing.
 type steady struct{ *Judge }
 
-func (s steady) Controls(c *runner.Controls) { s.Judge.Controls(c) }
-func (steady) Proceed() bool                 { return true }
+func (steady) Proceed() bool { return true }
 
 // raced runs some rounds without controls, and gives their judge.
 func raced(t *testing.T, target targets.Target, s Contest, contenders, rounds int, seed uint64, others ...runner.Observer) *Judge {
@@ -352,11 +351,11 @@ func pass(to io.Writer, from io.Reader, show func([]byte)) {
 // noting keeps the contenders' requests of the last round.
 type noting struct{ round runner.Round }
 
-func (n *noting) Controls(*runner.Controls)  {}
-func (n *noting) Late(int, *runner.Exchange) {}
-func (n *noting) Round(r *runner.Round) {
-	n.round = *r
-	n.round.Ops = slices.Clone(r.Ops)
+func (n *noting) Observe(e runner.Event) {
+	if e.Round != nil {
+		n.round = *e.Round
+		n.round.Ops = slices.Clone(e.Round.Ops)
+	}
 }
 
 // Two contenders read at the same time, and one has its answer so late that the other
