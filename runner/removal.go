@@ -102,13 +102,16 @@ func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)
 			return nil
 		})
 	}
+	var todo []int // what a quota refuses is sent again, after the others
+	for i := range deletes {
+		todo = append(todo, i)
+	}
 	sent, unserved, refusals := 0, 0, 0
-	var refused []int          // for a quota: they are sent again
 	var refusal *targets.Reply // not waited for yet
 	take := func(a answer) {
 		sent--
 		if a.reply.Outcome == targets.Throttled {
-			refused, refusal = append(refused, a.i), &a.reply
+			todo, refusal = append(todo, a.i), &a.reply
 		} else {
 			refusals = 0
 		}
@@ -117,7 +120,7 @@ func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)
 		}
 		got(a.i, &a.reply)
 	}
-	for i := 0; (i < len(deletes) || sent > 0 || len(refused) > 0) && unserved < len(c.members); {
+	for (len(todo) > 0 || sent > 0) && unserved < len(c.members) {
 		if refusal != nil {
 			refusals++
 			if !c.backOff(c.requests, refusals, refusal) {
@@ -125,23 +128,15 @@ func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)
 			}
 			refusal = nil
 		}
-		if i == len(deletes) && len(refused) == 0 {
+		if len(todo) == 0 {
 			take(<-answers)
 			continue
 		}
 		_ = c.spend(c.requests, 1)
-		for taken := false; !taken; {
-			job := i
-			if i == len(deletes) {
-				job = refused[0]
-			}
+		for offered := false; !offered; {
 			select {
-			case next <- job:
-				if sent, taken = sent+1, true; i < len(deletes) {
-					i++
-				} else {
-					refused = refused[1:]
-				}
+			case next <- todo[0]:
+				sent, todo, offered = sent+1, todo[1:], true
 			case a := <-answers:
 				take(a)
 			}

@@ -169,7 +169,7 @@ type Terms struct {
 type Judge struct {
 	terms    Terms
 	controls []Control
-	findings []*Finding
+	findings []Kept
 	skipped  bool
 	unmapped string
 	// disagreed lists rounds on which the general checker rules otherwise.
@@ -246,19 +246,19 @@ type WinnerRank struct {
 
 // Round keeps what the judge needs of a round.
 func (j *Judge) Round(r *runner.Round) {
-	f := j.terms.Scenario.Judge(r)
-	j.terms.Scenario.meet(&f.Evidence, meetingsOf(r, j.terms.OneCopy))
+	kept := j.terms.Scenario.Judge(r, j.terms.OneCopy)
+	f := kept.Common()
 	f.believedFrom, f.readersLag = f.answered+j.terms.Settle, j.readersLag
 	f.swept = sweptOf(r)
-	first := j.terms.Scenario.Rule(&f)
-	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
+	first := kept.Rule()
+	j.disagreed = append(j.disagreed, disagreement(f, &first)...)
 	if first.quiet() {
-		f.forget(first.Winners)
+		kept.Forget(first.Winners)
 	}
-	if doubtOf(&f, &first, j.terms, false) == (reason{}) && uncountedFor(&f, &first, j.terms) == (reason{}) {
+	if doubtOf(f, &first, j.terms, false) == (reason{}) && uncountedFor(kept, &first, j.terms) == (reason{}) {
 		j.counted++
 	}
-	j.findings = append(j.findings, &f)
+	j.findings = append(j.findings, kept)
 	for i := range r.Seeds {
 		j.noteReply("seed", &r.Seeds[i].Reply)
 	}
@@ -307,13 +307,13 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 		if j.nonceGone++; j.removedFromOutside() {
 			// Two sessions agree, long after it was written: that is no lag.
 			j.readersLag = false
-			for _, f := range j.findings {
-				f.readersLag = false
+			for _, kept := range j.findings {
+				kept.Common().readersLag = false
 			}
 		}
 	}
-	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
-		j.terms.Scenario.readLate(j.findings[i], read)
+	if i, ok := slices.BinarySearchFunc(j.findings, round, func(k Kept, n int) int { return k.Common().Round - n }); ok {
+		j.findings[i].ReadLate(read)
 	}
 	j.noteUnmapped(&read.Reply)
 }
@@ -331,9 +331,9 @@ func (j *Judge) Undecided() []int { return j.roundsThat(func(r *Ruling) bool { r
 
 func (j *Judge) roundsThat(hold func(*Ruling) bool) []int {
 	var rounds []int
-	for _, f := range j.findings {
-		if r := j.terms.Scenario.Rule(f); hold(&r) {
-			rounds = append(rounds, f.Round)
+	for _, kept := range j.findings {
+		if r := kept.Rule(); hold(&r) {
+			rounds = append(rounds, kept.Common().Round)
 		}
 	}
 	return rounds
@@ -366,9 +366,9 @@ func (j *Judge) Conclude(end runner.End) Judgement {
 	t := tally{why: make(map[reason]int), unsure: make(map[reason]int)}
 	out := Judgement{Controls: j.controls, Rounds: end.Rounds}
 	var sweep []swept
-	for _, f := range j.findings {
-		r := j.terms.Scenario.Rule(f)
-		t.add(f, &r, j.terms)
+	for _, kept := range j.findings {
+		f, r := kept.Common(), kept.Rule()
+		t.add(kept, &r, j.terms)
 		if s := f.swept; s != nil {
 			s.violated, s.uncertain = r.Violation != nil, doubtOf(f, &r, j.terms, true) != reason{}
 			sweep = append(sweep, *s)
@@ -385,7 +385,7 @@ func (j *Judge) Conclude(end runner.End) Judgement {
 	out.Contention.ContendedRounds, out.Contention.UncertainRounds = t.counted, t.uncertain
 	out.Contention.Uncounted, out.Contention.Uncertain = uncountedOf(t.why), uncountedOf(t.unsure)
 	out.Contention.Reach = j.reach(&t)
-	out.Detail = j.terms.Scenario.detail(j.findings)
+	out.Detail = j.terms.Scenario.Detail(j.findings)
 	if len(sweep) > 0 && j.terms.Sweep.Steps > 0 {
 		out.Detail.OffsetMap = sweepMap(j.terms.Sweep, sweep)
 	}
@@ -420,7 +420,8 @@ func (w *Winners) add(n int) {
 	}
 }
 
-func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
+func (t *tally) add(kept Kept, r *Ruling, terms Terms) {
+	f := kept.Common()
 	if r.Void {
 		t.void++
 	}
@@ -443,7 +444,7 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	switch doubt, why := doubtOf(f, r, terms, true), uncountedFor(f, r, terms); {
+	switch doubt, why := doubtOf(f, r, terms, true), uncountedFor(kept, r, terms); {
 	case doubt != reason{}:
 		t.uncertain++
 		t.unsure[doubt]++
@@ -509,12 +510,13 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 }
 
 // uncountedFor says why a certain round does not count; the zero reason where it does.
-func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
-	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
+func uncountedFor(kept Kept, r *Ruling, terms Terms) reason {
+	f := kept.Common()
+	if why, fix := kept.Contested(r, &terms); why != "" {
 		if f.swept != nil {
-			why.fix = "" // the offset is what was asked for
+			fix = "" // the offset is what was asked for
 		}
-		return why
+		return reason{why, fix}
 	}
 	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {
 		return reason{"have no known reach", "leave --max-reach out"}
@@ -524,16 +526,9 @@ func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
 	return reason{}
 }
 
-// contested wants rivals of the winner at the guard.
-func (oneWinner) contested(f *Finding, r *Ruling, terms Terms) reason {
-	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
-		return reason{"had no winner", ""}
-	}
-	return terms.enoughRivals(&f.Evidence)
-}
-
-// enoughRivals says why a round with a winner does not count for its rivals.
-func (t *Terms) enoughRivals(e *Evidence) reason {
+// enoughRivals says why a round with a winner does not count for its rivals, and what
+// would fix that.
+func (t *Terms) enoughRivals(e *Evidence) (why, fix string) {
 	needed := RivalsNeeded(max(t.Contenders, e.Contenders), t.Thresholds.Rivals)
 	closer := "raise --contenders, or lower --min-rivals"
 	if t.Stagger > 0 {
@@ -541,20 +536,17 @@ func (t *Terms) enoughRivals(e *Evidence) reason {
 	}
 	switch {
 	case e.Untold:
-		return untold
+		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""
 	case e.Rivals == 0 && e.byRead > 0:
-		return reason{"had a winner that met no other at the guard: the others had been refused at a read in front of it", closer}
+		return "had a winner that met no other at the guard: the others had been refused at a read in front of it", closer
 	case e.Rivals == 0:
-		return reason{"had a winner that met no other at the guard", closer}
+		return "had a winner that met no other at the guard", closer
 	case e.Rivals < needed:
-		return reason{fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer}
+		return fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer
 	default:
-		return reason{}
+		return "", ""
 	}
 }
-
-// untold is why a relayed round does not count whose times are not known.
-var untold = reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
 
 // reach tells how short it was in as many counted rounds as held needs.
 func (j *Judge) reach(t *tally) Reach {
@@ -574,8 +566,8 @@ func (j *Judge) contention() Contention {
 	var flight, rivals []int
 	var overlaps, winner, guard []float64
 	var skews, closest []time.Duration
-	for _, f := range j.findings {
-		e := &f.Evidence
+	for _, kept := range j.findings {
+		e := &kept.Common().Evidence
 		c.Of += e.Contenders
 		c.ReachedGuard += e.ReachedGuard
 		if e.Contenders == 0 || e.Untold {
@@ -617,13 +609,13 @@ func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration 
 	return nil
 }
 
-// detail tells the winner's place in the order of sending: a store that always
+// Detail tells the winner's place in the order of sending: a store that always
 // serves the first request sent was hardly contended for.
-func (oneWinner) detail(findings []*Finding) Detail {
+func (oneWinner) Detail(all []Kept) Detail {
 	var ranks []int
 	first := 0
-	for _, f := range findings {
-		if rank := f.Evidence.WinnerRank; rank > 0 {
+	for _, kept := range all {
+		if rank := kept.Common().Evidence.WinnerRank; rank > 0 {
 			ranks = append(ranks, rank)
 			if rank == 1 {
 				first++

@@ -238,8 +238,14 @@ func TestEarlyAnswerIsUncertain(t *testing.T) {
 // contradictory rules illegal rounds legal.
 type contradictory struct{ FailIfExists }
 
-func (c contradictory) Rule(f *Finding) Ruling {
-	r := c.FailIfExists.Rule(f)
+func (c contradictory) Judge(r *runner.Round, oneCopy bool) Kept {
+	return contradiction{c.FailIfExists.Judge(r, oneCopy)}
+}
+
+type contradiction struct{ Kept }
+
+func (c contradiction) Rule() Ruling {
+	r := c.Kept.Rule()
 	r.legal, r.Violation = !r.legal, nil
 	return r
 }

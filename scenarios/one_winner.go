@@ -20,6 +20,9 @@ const newVersion = 1
 // oneWinner judges the contests in which one write of a round may win.
 type oneWinner struct{}
 
+// oneWon is what is kept of their rounds.
+type oneWon struct{ Finding }
+
 // startState is what a round starts from.
 type startState struct {
 	key   string
@@ -67,9 +70,10 @@ func findingOf(r *runner.Round, seeded bool) Finding {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (oneWinner) Judge(r *runner.Round) Finding {
-	f := findingOf(r, len(r.Seeds) > 0)
+func (oneWinner) Judge(r *runner.Round, oneCopy bool) Kept {
+	f := &oneWon{findingOf(r, len(r.Seeds) > 0)}
 	f.Evidence = evidenceOf(r)
+	f.Evidence.ofFirst(meetingsOf(r, oneCopy))
 	operations := f.state.actsOf(r)
 	f.won = countKind(operations, wrote)
 	// Of the writes that certainly were not applied, those are kept that a read
@@ -189,19 +193,25 @@ func (s startState) run() string { return s.key[:strings.LastIndexByte(s.key, '-
 // Sweep is possible: a contender does nothing but its write.
 func (oneWinner) Sweep(func(string) bool) error { return nil }
 
-func (oneWinner) meet(e *Evidence, all []meeting) { e.ofFirst(all) }
-
 // Fates gives what became of every contender, by its last request.
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
 
-// Rule says what a finding, with its late reads, means.
-func (oneWinner) Rule(f *Finding) Ruling {
+// Contested wants rivals of the winner at the guard.
+func (f *Finding) Contested(_ *Ruling, t *Terms) (why, fix string) {
+	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
+		return "had no winner", ""
+	}
+	return t.enoughRivals(&f.Evidence)
+}
+
+// Rule says what the round, with its late reads, means.
+func (f *oneWon) Rule() Ruling {
 	r := Ruling{Winners: f.won}
-	if f.Unseeded || r.void(f, f.operations) {
+	if f.Unseeded || r.void(&f.Finding, f.operations) {
 		return r
 	}
 	r.Unread = !f.plain && !readBack(f.operations)
-	b := r.believe(f, f.operations, func(operations []operation) *anomaly {
+	b := r.believe(&f.Finding, f.operations, func(operations []operation) *anomaly {
 		if b := f.state.forbidden(operations); b != nil {
 			return b
 		}
@@ -212,7 +222,7 @@ func (oneWinner) Rule(f *Finding) Ruling {
 	}
 	r.accuse(f.Round, b)
 	r.tellGone(f.operations, f.plain)
-	r.settle(f, f.operations)
+	r.settle(&f.Finding, f.operations)
 	return r
 }
 
@@ -441,9 +451,9 @@ func (a *operation) witness() Witness {
 	return w
 }
 
-// readLate takes a late read into account. One that shows what the read-back
+// ReadLate takes a late read into account. One that shows what the read-back
 // showed of a contender's record adds nothing, and is not kept.
-func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
+func (f *oneWon) ReadLate(e *runner.Exchange) {
 	a, ok := f.state.operationOf(e)
 	if !ok {
 		return

@@ -68,8 +68,9 @@ func raced(t *testing.T, target targets.Target, s Contest, contenders, rounds in
 // is unknown.
 func (j *Judge) clean() []time.Duration {
 	var reaches []time.Duration
-	for _, f := range j.findings {
-		if r := j.terms.Scenario.Rule(f); r.Violation == nil && r.Winners == 1 && doubtOf(f, &r, j.terms, true) == (reason{}) {
+	for _, kept := range j.findings {
+		f := kept.Common()
+		if r := kept.Rule(); r.Violation == nil && r.Winners == 1 && doubtOf(f, &r, j.terms, true) == (reason{}) {
 			reaches = append(reaches, f.Evidence.Reach)
 		}
 	}
@@ -409,7 +410,7 @@ func TestRivalsRestOnTheGuardedRequest(t *testing.T) {
 				released.Store(true)
 				return 0
 			}}, 2, 1, 1, &seen)
-			checkApart(t, j.findings[0].Evidence, seen.round)
+			checkApart(t, j.findings[0].Common().Evidence, seen.round)
 		})
 	}
 }
