@@ -144,7 +144,7 @@ func backoff(way string, refused int, chance float64) time.Duration {
 
 // counted is what is kept of a round of the counter.
 type counted struct {
-	Finding
+	Shared
 	versions
 	tries    []int // of each success: how many writes it took
 	requests int
@@ -154,20 +154,20 @@ type counted struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *Counter) Judge(r *runner.Round, oneCopy bool) Kept {
-	k := &counted{Finding: findingOf(r, true)}
+func (s *Counter) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &counted{Shared: findingOf(r, true)}
 	k.Evidence = evidenceOf(firstWrites(r))
 	k.Evidence.ofAll(meetingsOf(r, oneCopy))
-	k.versions = versionsOf(&k.Finding, r)
+	k.versions = versionsOf(&k.Shared, r)
 	k.price(r, s.Times)
 	return k
 }
 
 // ReadLate takes a late read into account.
-func (k *counted) ReadLate(e *runner.Exchange) { k.readLate(&k.Finding, e) }
+func (k *counted) ReadLate(e *runner.Exchange) { k.readLate(&k.Shared, e) }
 
 // Rule says what the round, with its late reads, means.
-func (k *counted) Rule() Ruling { return k.rule(&k.Finding) }
+func (k *counted) Rule() Ruling { return k.rule(&k.Shared) }
 
 // Forget keeps what a late read is compared with.
 func (k *counted) Forget(int) { k.forget() }
@@ -246,7 +246,7 @@ type CounterPrice struct {
 }
 
 // Detail tells what the successes of all rounds cost.
-func (s *Counter) Detail(all []Kept) Detail {
+func (s *Counter) Detail(all []Finding) Detail {
 	p := CounterPrice{Times: s.Times}
 	var tries []time.Duration
 	var shares [][]int

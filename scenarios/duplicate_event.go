@@ -438,7 +438,7 @@ func (d *delivery) note(x *runner.Exchange, page bool) {
 
 // eventful is what is kept of a round of deliveries.
 type eventful struct {
-	Finding
+	Shared
 	versions
 	violation *Violation
 	branches  []DeliveryBranch
@@ -455,10 +455,10 @@ type eventful struct {
 // Judge keeps of a round what its ruling needs.
 //
 // It leaves rivals and reach out: the subject is the handler, not the guard.
-func (s *DuplicateEvent) Judge(r *runner.Round, _ bool) Kept {
-	k := &eventful{Finding: findingOf(r, true)}
+func (s *DuplicateEvent) Judge(r *runner.Round, _ bool) Finding {
+	k := &eventful{Shared: findingOf(r, true)}
 	k.Evidence = evidenceOf(firstWrites(r))
-	k.versions = versionsOf(&k.Finding, r)
+	k.versions = versionsOf(&k.Shared, r)
 	duplicates, third, save, fourth := deliveries(r)
 	k.later = third != nil && third.repaired != nil && save != nil && fourth != nil && fourth.repaired != nil
 	all := append(slices.Clone(duplicates), third, save, fourth)
@@ -535,7 +535,7 @@ func staleMarker(r *runner.Round) (age time.Duration, stale bool) {
 
 // claims tells what held means by what was tried: all but one lose at the page, so
 // that the marker is seldom claimed by two.
-func (s *DuplicateEvent) claims(all []Kept, _ Terms) string {
+func (s *DuplicateEvent) claims(all []Finding, _ Terms) string {
 	property := s.Info().Property
 	for _, kept := range all {
 		if kept.(*eventful).claims {
@@ -613,7 +613,7 @@ func (k *eventful) ReadLate(e *runner.Exchange) {
 	for i := range k.others {
 		k.others[i].readLate(e)
 	}
-	k.readLate(&k.Finding, e)
+	k.readLate(&k.Shared, e)
 }
 
 // Forget keeps what a late read is compared with.
@@ -621,7 +621,7 @@ func (k *eventful) Forget(int) { k.forget() }
 
 // Rule says what the round, with its late reads, means.
 func (k *eventful) Rule() Ruling {
-	r := k.rule(&k.Finding)
+	r := k.rule(&k.Shared)
 	r.Winners = 0
 	for _, b := range k.branches {
 		if strings.HasSuffix(b.Branch, "commented") && strings.HasPrefix(b.Delivery, "duplicate") {
@@ -682,7 +682,7 @@ type DeliveryBranch struct {
 }
 
 // Detail counts the ways that deliveries took.
-func (*DuplicateEvent) Detail(rounds []Kept) Detail {
+func (*DuplicateEvent) Detail(rounds []Finding) Detail {
 	var all []DeliveryBranch
 	for _, kept := range rounds {
 		for _, b := range kept.(*eventful).branches {

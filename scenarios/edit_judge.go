@@ -37,7 +37,7 @@ func (d *document) holds() map[string]bool {
 
 // edited is what is kept of a round.
 type edited struct {
-	Finding
+	Shared
 	scenario   *LostUpdate
 	edits      []edit // by editor and time; of a plain round the acknowledged ones alone
 	plain      bool
@@ -55,9 +55,9 @@ type edited struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *LostUpdate) Judge(r *runner.Round, oneCopy bool) Kept {
-	k := &edited{Finding: findingOf(r, true), scenario: s}
-	f := &k.Finding
+func (s *LostUpdate) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &edited{Shared: findingOf(r, true), scenario: s}
+	f := &k.Shared
 	f.Evidence = evidenceOf(firstWrites(r))
 	f.Evidence.ofAll(meetingsOf(r, oneCopy))
 	var opened time.Duration
@@ -201,7 +201,7 @@ func (k *edited) Forget(int) {}
 // ReadLate takes a late read into account. One that shows what the read-back
 // showed adds nothing but that it was made.
 func (k *edited) ReadLate(e *runner.Exchange) {
-	s, f := k.scenario, &k.Finding
+	s, f := k.scenario, &k.Shared
 	byToken := k.byToken()
 	d := k.documentOf(f.state, e, byToken)
 	if d == nil {
@@ -250,7 +250,7 @@ type loss struct {
 
 // account compares the edits with the final document: as the late read shows it,
 // else the read-back.
-func (s *LostUpdate) account(f *Finding, k *edited) account {
+func (s *LostUpdate) account(f *Shared, k *edited) account {
 	a := account{final: k.late}
 	if k.late == nil {
 		a.final = k.back
@@ -341,7 +341,7 @@ func (d *document) overwriter(lost *edit, byToken map[string]*edit) *edit {
 }
 
 // anomaly finds what an account has that must not be.
-func (s *LostUpdate) anomaly(f *Finding, k *edited, a *account, byToken map[string]*edit) *anomaly {
+func (s *LostUpdate) anomaly(f *Shared, k *edited, a *account, byToken map[string]*edit) *anomaly {
 	switch {
 	case a.final.foreign:
 		return nil
@@ -433,7 +433,7 @@ func editText(kind string) string {
 
 // Rule says what the round, with its late reads, means.
 func (k *edited) Rule() Ruling {
-	s, f := k.scenario, &k.Finding
+	s, f := k.scenario, &k.Shared
 	if f.Unseeded {
 		return Ruling{}
 	}
@@ -521,7 +521,7 @@ func savedOf(e *edit) Saved {
 const shownItems = 20
 
 // Detail tells what became of the edits.
-func (s *LostUpdate) Detail(all []Kept) Detail {
+func (s *LostUpdate) Detail(all []Finding) Detail {
 	p := EditReport{Guard: s.Guard, OnConflict: s.OnConflict, Items: []EditedItem{}}
 	add := func(n *int, item EditedItem) {
 		if *n++; *n <= shownItems {
@@ -530,7 +530,7 @@ func (s *LostUpdate) Detail(all []Kept) Detail {
 	}
 	for _, kept := range all {
 		k := kept.(*edited)
-		f := &k.Finding
+		f := &k.Shared
 		a := s.account(f, k)
 		p.Acknowledged += a.acknowledged
 		for _, l := range a.lost {

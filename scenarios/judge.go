@@ -169,7 +169,7 @@ type Terms struct {
 type Judge struct {
 	terms    Terms
 	controls []Control
-	findings []Kept
+	findings []Finding
 	skipped  bool
 	unmapped string
 	// disagreed lists rounds on which the general checker rules otherwise.
@@ -312,7 +312,7 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 			}
 		}
 	}
-	if i, ok := slices.BinarySearchFunc(j.findings, round, func(k Kept, n int) int { return k.Common().Round - n }); ok {
+	if i, ok := slices.BinarySearchFunc(j.findings, round, func(k Finding, n int) int { return k.Common().Round - n }); ok {
 		j.findings[i].ReadLate(read)
 	}
 	j.noteUnmapped(&read.Reply)
@@ -395,7 +395,7 @@ func (j *Judge) Conclude(end runner.End) Judgement {
 }
 
 // disagreement gives the round if the general checker rules otherwise.
-func disagreement(f *Finding, r *Ruling) []int {
+func disagreement(f *Shared, r *Ruling) []int {
 	if r.history == nil {
 		return nil
 	}
@@ -420,7 +420,7 @@ func (w *Winners) add(n int) {
 	}
 }
 
-func (t *tally) add(kept Kept, r *Ruling, terms Terms) {
+func (t *tally) add(kept Finding, r *Ruling, terms Terms) {
 	f := kept.Common()
 	if r.Void {
 		t.void++
@@ -480,7 +480,7 @@ type reason struct{ why, fix string }
 
 // doubtOf says why a round is uncertain; the zero reason where every reply of it
 // is certain. final: the late reads were made.
-func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
+func doubtOf(f *Shared, r *Ruling, terms Terms, final bool) reason {
 	e := &f.Evidence
 	switch {
 	case f.Unseeded:
@@ -510,7 +510,7 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 }
 
 // uncountedFor says why a certain round does not count; the zero reason where it does.
-func uncountedFor(kept Kept, r *Ruling, terms Terms) reason {
+func uncountedFor(kept Finding, r *Ruling, terms Terms) reason {
 	f := kept.Common()
 	if why, fix := kept.Contested(r, &terms); why != "" {
 		if f.swept != nil {
@@ -611,7 +611,7 @@ func percentileOrNil(sorted []time.Duration, percentile float64) *time.Duration 
 
 // Detail tells the winner's place in the order of sending: a store that always
 // serves the first request sent was hardly contended for.
-func (oneWinner) Detail(all []Kept) Detail {
+func (oneWinner) Detail(all []Finding) Detail {
 	var ranks []int
 	first := 0
 	for _, kept := range all {

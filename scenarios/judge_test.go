@@ -238,14 +238,14 @@ func TestEarlyAnswerIsUncertain(t *testing.T) {
 // contradictory rules illegal rounds legal.
 type contradictory struct{ FailIfExists }
 
-func (c contradictory) Judge(r *runner.Round, oneCopy bool) Kept {
+func (c contradictory) Judge(r *runner.Round, oneCopy bool) Finding {
 	return contradiction{c.FailIfExists.Judge(r, oneCopy)}
 }
 
-type contradiction struct{ Kept }
+type contradiction struct{ Finding }
 
 func (c contradiction) Rule() Ruling {
-	r := c.Kept.Rule()
+	r := c.Finding.Rule()
 	r.legal, r.Violation = !r.legal, nil
 	return r
 }
@@ -599,7 +599,7 @@ func TestRivalThatWritesOften(t *testing.T) {
 
 // An unknown outcome that was settled makes up for no contender that was throttled.
 func TestSettledMakesUpForNoOther(t *testing.T) {
-	f := &Finding{readOnce: true, Evidence: Evidence{Contenders: 12, Troubled: 3, Throttled: 3}}
+	f := &Shared{readOnce: true, Evidence: Evidence{Contenders: 12, Troubled: 3, Throttled: 3}}
 	for settled, unknown := range map[int]int{3: 0, 4: 1} {
 		f.Evidence.Unknown, f.Evidence.Troubled = unknown, 3+unknown
 		if why := doubtOf(f, &Ruling{Settled: settled}, Terms{Thresholds: DefaultThresholds}, true); !strings.Contains(why.why, "throttled") {

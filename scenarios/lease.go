@@ -259,7 +259,7 @@ type LeaseLosers struct {
 }
 
 // Detail tells where the losers lost.
-func (s *Lease) Detail(all []Kept) Detail {
+func (s *Lease) Detail(all []Finding) Detail {
 	d := LeaseLosers{Periods: s.periods(), ReadBarrier: s.ReadBarrier}
 	for _, kept := range all {
 		k := kept.(*leased)

@@ -11,7 +11,7 @@ import (
 
 // leased is what is kept of a round of leases.
 type leased struct {
-	Finding
+	Shared
 	versions
 	lease       *Lease
 	own         *anomaly // of a rule of the lease's own
@@ -23,9 +23,9 @@ type leased struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *Lease) Judge(r *runner.Round, oneCopy bool) Kept {
-	k := &leased{Finding: findingOf(r, s.Expiry != byTTL), lease: s}
-	f := &k.Finding
+func (s *Lease) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &leased{Shared: findingOf(r, s.Expiry != byTTL), lease: s}
+	f := &k.Shared
 	f.Evidence = evidenceOf(firstWrites(r))
 	s.meet(&f.Evidence, meetingsOf(r, oneCopy))
 	var terms []term
@@ -130,24 +130,24 @@ func fence(r *runner.Round) (stale *anomaly, tried bool) {
 // ReadLate takes a late read into account.
 func (k *leased) ReadLate(e *runner.Exchange) {
 	if k.tenure != nil {
-		k.tenure.readLate(&k.Finding, e)
+		k.tenure.readLate(&k.Shared, e)
 		return
 	}
 	for i := range k.work {
 		k.work[i].readLate(e)
 	}
-	k.readLate(&k.Finding, e)
+	k.readLate(&k.Shared, e)
 }
 
 // Forget keeps what a late read is compared with.
 func (k *leased) Forget(winners int) {
 	k.forget()
-	k.Finding.Forget(winners)
+	k.Shared.Forget(winners)
 }
 
 // Rule says what the round, with its late reads, means.
 func (k *leased) Rule() Ruling {
-	f := &k.Finding
+	f := &k.Shared
 	if k.tenure != nil {
 		r := Ruling{Winners: f.won}
 		if f.Unseeded || r.void(f, f.operations) {
@@ -177,7 +177,7 @@ func (k *leased) Rule() Ruling {
 }
 
 // claims tells what held means by what was tried.
-func (s *Lease) claims(all []Kept, terms Terms) string {
+func (s *Lease) claims(all []Finding, terms Terms) string {
 	if s.blind {
 		return s.Info().Property
 	}
@@ -274,7 +274,7 @@ func (s *Lease) meet(e *Evidence, all []meeting) {
 
 // Contested wants rivals of the winner at the guard.
 func (k *leased) Contested(r *Ruling, t *Terms) (why, fix string) {
-	why, fix = k.Finding.Contested(r, t)
+	why, fix = k.Shared.Contested(r, t)
 	if why != "" && k.lostAtRead > k.lostAtWrite && !k.lease.ReadBarrier {
 		return "had most contenders lost at the read, where no guard is", "leave --read-barrier on"
 	}

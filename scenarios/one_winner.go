@@ -21,7 +21,7 @@ const newVersion = 1
 type oneWinner struct{}
 
 // oneWon is what is kept of their rounds.
-type oneWon struct{ Finding }
+type oneWon struct{ Shared }
 
 // startState is what a round starts from.
 type startState struct {
@@ -55,8 +55,8 @@ func (s startState) since() time.Duration {
 }
 
 // findingOf is what every scenario keeps of a round.
-func findingOf(r *runner.Round, seeded bool) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), state: startOf(r, seeded)}
+func findingOf(r *runner.Round, seeded bool) Shared {
+	f := Shared{Round: r.Number, Unseeded: !r.Seeded(), state: startOf(r, seeded)}
 	for i := range r.Seeds {
 		f.answered = max(f.answered, r.Seeds[i].Return)
 		if reply := &r.Seeds[i].Reply; reply.Outcome != targets.OK && f.refusal == "" {
@@ -70,7 +70,7 @@ func findingOf(r *runner.Round, seeded bool) Finding {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (oneWinner) Judge(r *runner.Round, oneCopy bool) Kept {
+func (oneWinner) Judge(r *runner.Round, oneCopy bool) Finding {
 	f := &oneWon{findingOf(r, len(r.Seeds) > 0)}
 	f.Evidence = evidenceOf(r)
 	f.Evidence.ofFirst(meetingsOf(r, oneCopy))
@@ -197,7 +197,7 @@ func (oneWinner) Sweep(func(string) bool) error { return nil }
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
 
 // Contested wants rivals of the winner at the guard.
-func (f *Finding) Contested(_ *Ruling, t *Terms) (why, fix string) {
+func (f *Shared) Contested(_ *Ruling, t *Terms) (why, fix string) {
 	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
 		return "had no winner", ""
 	}
@@ -207,11 +207,11 @@ func (f *Finding) Contested(_ *Ruling, t *Terms) (why, fix string) {
 // Rule says what the round, with its late reads, means.
 func (f *oneWon) Rule() Ruling {
 	r := Ruling{Winners: f.won}
-	if f.Unseeded || r.void(&f.Finding, f.operations) {
+	if f.Unseeded || r.void(&f.Shared, f.operations) {
 		return r
 	}
 	r.Unread = !f.plain && !readBack(f.operations)
-	b := r.believe(&f.Finding, f.operations, func(operations []operation) *anomaly {
+	b := r.believe(&f.Shared, f.operations, func(operations []operation) *anomaly {
 		if b := f.state.forbidden(operations); b != nil {
 			return b
 		}
@@ -222,12 +222,12 @@ func (f *oneWon) Rule() Ruling {
 	}
 	r.accuse(f.Round, b)
 	r.tellGone(f.operations, f.plain)
-	r.settle(&f.Finding, f.operations)
+	r.settle(&f.Shared, f.operations)
 	return r
 }
 
 // void tells whether a read shows what nobody of this run wrote.
-func (r *Ruling) void(f *Finding, operations []operation) bool {
+func (r *Ruling) void(f *Shared, operations []operation) bool {
 	for _, all := range [][]operation{operations, f.lates} {
 		for i := range all {
 			if all[i].kind == sawForeign {
@@ -336,7 +336,7 @@ func writerOf(operations []operation, read *operation) (writer *operation, possi
 // whose token was read was applied; none was where the read-back and the late read
 // both show the state before any write. Where another's token stands, it may have
 // been applied and written over.
-func (r *Ruling) settle(f *Finding, operations []operation) {
+func (r *Ruling) settle(f *Shared, operations []operation) {
 	tokens := make(map[string]bool)
 	back, late, untouched := false, false, true
 	note := func(a *operation) {
@@ -474,7 +474,7 @@ func (f *oneWon) ReadLate(e *runner.Exchange) {
 // old a stale state was, and the last two.
 const mostLates = 8
 
-func (f *Finding) addLate(a operation) {
+func (f *Shared) addLate(a operation) {
 	if len(f.lates) == mostLates {
 		f.lates = slices.Delete(f.lates, mostLates-3, mostLates-2)
 	}

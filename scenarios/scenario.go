@@ -49,18 +49,18 @@ type Contest interface {
 	Sweep(given func(flag string) bool) error
 	// Judge keeps of a round what its ruling needs. oneCopy: the target checks its
 	// guards on one copy of a key.
-	Judge(r *runner.Round, oneCopy bool) Kept
+	Judge(r *runner.Round, oneCopy bool) Finding
 	// Fates gives what became of every contender of a round, in order.
 	Fates(r *runner.Round) []Fate
 	// Detail tells what only this scenario has, of what it kept.
-	Detail(all []Kept) Detail
+	Detail(all []Finding) Detail
 }
 
-// Kept is what a scenario keeps of a round: a type of its own. Its methods depend on
+// Finding is what a scenario keeps of a round: a type of its own. Its methods depend on
 // nothing else but their arguments.
-type Kept interface {
+type Finding interface {
 	// Common is what every scenario keeps.
-	Common() *Finding
+	Common() *Shared
 	// Rule says what the round means, with its late reads so far.
 	Rule() Ruling
 	// ReadLate adds a read at the end of the run.
@@ -110,8 +110,8 @@ func Find(name string) Scenario {
 	return nil
 }
 
-// Finding is what every scenario keeps of a round.
-type Finding struct {
+// Shared is what every scenario keeps of a round.
+type Shared struct {
 	Round      int
 	Unseeded   bool // the start state could not be written; nobody was released
 	Evidence   Evidence
@@ -158,10 +158,10 @@ func (r *Ruling) quiet() bool {
 }
 
 // Common is the finding itself, in whatever a scenario keeps.
-func (f *Finding) Common() *Finding { return f }
+func (f *Shared) Common() *Shared { return f }
 
 // Forget keeps of a round with one winner its write.
-func (f *Finding) Forget(winners int) {
+func (f *Shared) Forget(winners int) {
 	for i := range f.operations {
 		if f.operations[i].kind == wrote && winners == 1 {
 			f.operations, f.plain = []operation{f.operations[i]}, true
