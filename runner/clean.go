@@ -1,8 +1,6 @@
 package runner
 
-import (
-	"contend/targets"
-)
+import "contend/targets"
 
 // clean deletes every key of the run and looks whether they are gone; a volatile
 // target forgets them by itself.
@@ -13,28 +11,26 @@ func (r *Runner) clean() error {
 	everything := func(string) bool { return true }
 	if !r.wrote {
 		// A refusal may be a lie.
-		keys, requests, err := r.look(r.key(""), everything)
-		r.summary.Requests += int64(requests)
+		keys, err := r.look(r.key(""), everything)
 		if len(keys) == 0 || err != nil {
 			return nil
 		}
 	}
 	left := &Left{}
-	count, place := r.written()
+	count, keyAt := r.written()
 	r.each(r.requests, count, true, func(i int) targets.Op {
-		at := place(i)
+		at := keyAt(i)
 		return targets.Op{Kind: targets.Delete, Key: at.Name, Collection: at.Collection}
 	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
-	keys, requests, err := r.look(r.key(""), everything)
-	r.summary.Requests += int64(requests)
+	keys, err := r.look(r.key(""), everything)
 	if left.Keys = keys; err != nil {
-		r.readLeft(left, count, place, err)
+		r.readLeft(left, count, keyAt, err)
 	}
 	return left.orNil()
 }
 
 // written are all keys that the run may have written to.
-func (r *Runner) written() (count int, place func(i int) Key) {
+func (r *Runner) written() (count int, keyAt func(i int) Key) {
 	collection := r.plan.Race.Collection()
 	var fixed []Key
 	if !r.plan.SkipControls {
@@ -57,10 +53,10 @@ func (r *Runner) written() (count int, place func(i int) Key) {
 }
 
 // readLeft reads the keys where they could not be listed.
-func (r *Runner) readLeft(left *Left, count int, place func(i int) Key, unlisted error) {
+func (r *Runner) readLeft(left *Left, count int, keyAt func(i int) Key, unlisted error) {
 	seen := 0
 	r.each(r.requests, count, true, func(i int) targets.Op {
-		at := place(i)
+		at := keyAt(i)
 		return targets.Op{Kind: targets.Read, Key: at.Name, Collection: at.Collection}
 	}, func(i int, e *Exchange) {
 		switch e.Reply.Outcome {

@@ -57,7 +57,7 @@ type Expiring interface {
 	Expires() bool
 }
 
-// places are all keys of a round of the contest, its own first.
+// keysOf gives all keys of a round of the contest, its own first.
 func keysOf(contest Contest, key string) []Key {
 	all := []Key{{key, contest.Collection()}}
 	if many, ok := contest.(ManyKeyed); ok {

@@ -174,9 +174,9 @@ func (p *Prober) clean(all []*pursuit) error {
 	left := &Left{}
 	written := slices.DeleteFunc(slices.Clone(all), func(each *pursuit) bool { return !each.left })
 	p.remove(left, written)
-	keys, requests, err := p.look(p.plan.Base, func(string) bool { return true })
-	p.summary.Requests += int64(requests)
-	p.summary.Units += int64(requests * p.target.Describe().Units(0))
+	before := p.summary.Requests
+	keys, err := p.look(p.plan.Base, func(string) bool { return true })
+	p.summary.Units += (p.summary.Requests - before) * int64(p.target.Describe().Units(0))
 	if left.Keys = keys; len(written) > 0 {
 		left.Unseen = err
 	}

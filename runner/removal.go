@@ -53,16 +53,16 @@ func gone(r *targets.Reply) bool {
 var lookAgain = []time.Duration{0, 100 * time.Millisecond, time.Second}
 
 // look lists what begins with the prefix and should be gone. It gives the keys that
-// every listing showed, and how many requests that took.
-func (c *crew) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
+// every listing showed.
+func (c *crew) look(prefix string, should func(key string) bool) (keys []string, err error) {
 	for _, d := range lookAgain {
 		wait(c.requests, d)
 		_ = c.spend(c.requests, 1)
 		deletes, n, err := c.list(prefix)
-		requests += n
+		c.summary.Requests += int64(n)
 		c.budget.book(time.Now(), 1, max(n-1, 0), 0)
 		if err != nil {
-			return nil, requests, err
+			return nil, err
 		}
 		keys = nil
 		for i := range deletes {
@@ -74,7 +74,7 @@ func (c *crew) look(prefix string, should func(key string) bool) (keys []string,
 			break
 		}
 	}
-	return keys, requests, nil
+	return keys, nil
 }
 
 // list gives up where it takes longer than anybody would wait.
@@ -193,7 +193,7 @@ func Remove(ctx context.Context, target targets.Target, prefix string, deletes [
 	if ctx.Err() != nil {
 		return Removal{}, ctx.Err()
 	}
-	left.Keys, _, left.Unseen = c.look(prefix, func(key string) bool { return should[key] })
+	left.Keys, left.Unseen = c.look(prefix, func(key string) bool { return should[key] })
 	if left.Unseen != nil {
 		return Removal{Left: left}, nil
 	}

@@ -379,8 +379,7 @@ func (w *Watcher) clean(controls *Controls) error {
 		accepted[deletes[i].Key] = gone(r)
 	})
 	for _, base := range bases {
-		keys, requests, err := w.look(base, func(key string) bool { _, ours := ghosts[key]; return ours })
-		w.summary.Requests += int64(requests)
+		keys, err := w.look(base, func(key string) bool { _, ours := ghosts[key]; return ours })
 		left.Keys = append(left.Keys, keys...)
 		if err != nil && wrote {
 			left.Unseen = err
