@@ -862,8 +862,8 @@ func TestGhostsStayWhereTheirEndIsNotWritten(t *testing.T) {
 			defer target.Close()
 			s := scenarios.NewTTLGhost()
 			s.Keys, s.Watch, s.Tolerance = 2, time.Second, 500*time.Millisecond
-			w, err := runner.OpenWatch(t.Context(), outliving{target}, runner.WatchPlan{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Prefix: "contend-", Timeout: time.Second, Sessions: 16, Seed: 1,
-				Keep: true})
+			w, err := runner.OpenWatch(t.Context(), outliving{target}, runner.WatchPlan{Setup: runner.Setup{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Prefix: "contend-", Timeout: time.Second, Seed: 1},
+				Sessions: 16, Keep: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -237,8 +237,8 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 	defer target.Close()
 	params := earlier[0].header.Params
 	limits := (&commonFlags{rate: params.Rate, valueSize: params.ValueSize}).limits(target.Describe())
-	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits,
-		Within: n.left(), Sessions: watchSessions, ValueSize: params.ValueSize, Keep: true, Once: true})
+	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Setup: runner.Setup{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits, ValueSize: params.ValueSize},
+		Within: n.left(), Sessions: watchSessions, Keep: true, Once: true})
 	if err != nil {
 		n.note("Keys of %d earlier nights on %s were not asked about: %v", len(earlier), masked, err)
 		return

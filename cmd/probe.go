@@ -84,7 +84,7 @@ func (l *probeLaunch) header() report.RunHeader {
 
 func (l *probeLaunch) plan() runner.ProbePlan {
 	d := l.target.Describe()
-	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+	return runner.ProbePlan{Setup: l.setup(l.id, 0, d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {

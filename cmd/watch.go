@@ -232,8 +232,8 @@ const watchSessions = 16
 func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
 	d := l.target.Describe()
 	_, _, budget := l.scenario.Limits()
-	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: l.limits(d), Budget: budget,
-		Sessions: watchSessions, Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
+	return runner.WatchPlan{Setup: l.setup(l.id, l.seed, d),
+		Budget: budget, Sessions: watchSessions, Keep: kept && !d.Volatile}
 }
 
 func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {

@@ -33,7 +33,7 @@ func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeade
 		if err != nil {
 			t.Fatal(err)
 		}
-		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second,
+		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second},
 			Inquiries: scenarios.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
 		if err != nil {
 			t.Fatal(err)

@@ -56,8 +56,8 @@ type silent struct{}
 func (silent) Observe(runner.Event) {}
 
 func plan(contenders, rounds int) runner.Plan {
-	return runner.Plan{Run: "01BENCH", Prefix: "contend-", Contenders: contenders, Rounds: rounds, Timeout: 10 * time.Second,
-		Race: scenarios.FailIfExists{}, SkipControls: true, Unguarded: true}
+	return runner.Plan{Setup: runner.Setup{Run: "01BENCH", Prefix: "contend-", Timeout: 10 * time.Second, SkipControls: true},
+		Contenders: contenders, Rounds: rounds, Race: scenarios.FailIfExists{}, Unguarded: true}
 }
 
 // start opens a run that ends with the test.

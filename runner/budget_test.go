@@ -266,7 +266,8 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				target := newQuota(25, renewed)
-				watch, err := runner.OpenWatch(t.Context(), target, runner.WatchPlan{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, Sessions: 4, SkipControls: true})
+				watch, err := runner.OpenWatch(t.Context(), target, runner.WatchPlan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, SkipControls: true},
+					Sessions: 4})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -294,7 +295,7 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := newQuota(4, time.Minute)
-		plan := runner.ProbePlan{Timeout: time.Second}
+		plan := runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second}}
 		for _, key := range []string{"a", "b", "c"} {
 			plan.Inquiries = append(plan.Inquiries, runner.Inquiry{ID: key,
 				Steps:  []runner.Step{{Op: targets.Op{Kind: targets.Write, Key: key}}},
@@ -316,7 +317,7 @@ func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 func TestProbeTakesWhatIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := metered{&scripted{do: always(targets.OK)}}
-		plan := runner.ProbePlan{Timeout: time.Second, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}
+		plan := runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}}
 		for i := range 20 {
 			plan.Inquiries = append(plan.Inquiries, inquiry(fmt.Sprint(i), "a", "b"))
 		}

@@ -11,7 +11,7 @@ func (r *Runner) clean() error {
 	everything := func(string) bool { return true }
 	if !r.wrote {
 		// A refusal may be a lie.
-		keys, err := r.look(r.key(""), everything)
+		keys, err := r.look(r.plan.key(""), everything)
 		if len(keys) == 0 || err != nil {
 			return nil
 		}
@@ -22,7 +22,7 @@ func (r *Runner) clean() error {
 		at := keyAt(i)
 		return targets.Op{Kind: targets.Delete, Key: at.Name, Collection: at.Collection}
 	}, func(_ int, e *Exchange) { left.refuse(&e.Reply) })
-	keys, err := r.look(r.key(""), everything)
+	keys, err := r.look(r.plan.key(""), everything)
 	if left.Keys = keys; err != nil {
 		r.readLeft(left, count, keyAt, err)
 	}
@@ -34,10 +34,10 @@ func (r *Runner) written() (count int, keyAt func(i int) Key) {
 	collection := r.plan.Race.Collection()
 	var fixed []Key
 	if !r.plan.SkipControls {
-		fixed = append(fixed, Key{r.key("n"), collection})
+		fixed = append(fixed, Key{r.plan.key("n"), collection})
 	}
 	if !r.plan.SkipControls && !r.plan.Unguarded {
-		fixed = append(fixed, Key{r.key("s-create"), targets.Plain}, Key{r.key("s-cas"), targets.Versioned})
+		fixed = append(fixed, Key{r.plan.key("s-create"), targets.Plain}, Key{r.plan.key("s-cas"), targets.Versioned})
 	}
 	for n := 1; n <= r.twins; n++ {
 		fixed = append(fixed, keysOf(r.plan.Twin, r.twinKey(n))...)

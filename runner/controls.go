@@ -12,7 +12,7 @@ func (r *Runner) controls(ctx context.Context) bool {
 	c := &Controls{Skipped: r.plan.SkipControls}
 	if !c.Skipped && ctx.Err() == nil {
 		if !r.plan.Unguarded {
-			c.Key = r.key("s")
+			c.Key = r.plan.key("s")
 			targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
 				e := r.ownDo(session, session, op)
 				c.Sequential = append(c.Sequential, e)
@@ -36,7 +36,7 @@ func (r *Runner) controls(ctx context.Context) bool {
 // nonce writes one record and lets every contender read it: all of them must be
 // on the same store, the one that the run was opened on.
 func (r *Runner) nonce(ctx context.Context, c *Controls) {
-	key := r.key("n")
+	key := r.plan.key("n")
 	collection := r.plan.Race.Collection()
 	write := r.ownDo(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: collection, Value: targets.Record{Token: Token(key, 0, 1)}})
 	c.Nonce = append(c.Nonce, write)

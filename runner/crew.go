@@ -29,8 +29,8 @@ type member struct {
 	session targets.Session
 }
 
-func newCrew(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) crew {
-	return crew{connection: newConnection(ctx, target, timeout, limits)}
+func newCrew(ctx context.Context, target targets.Target, s *Setup) crew {
+	return crew{connection: newConnection(ctx, target, s.Timeout, s.Limits)}
 }
 
 // openAtOnce sessions are dialled side by side.

@@ -114,7 +114,7 @@ func (s *stand) openedNotClosed() (left []int) {
 
 func crewOf(t *testing.T, target targets.Target, numbers ...int) *crew {
 	t.Helper()
-	c := newCrew(t.Context(), target, time.Second, nil)
+	c := newCrew(t.Context(), target, &Setup{Timeout: time.Second})
 	if err := c.open(t.Context(), targets.Needs{Sessions: len(numbers)}, numbers...); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestCrewThatDoesWithFewer(t *testing.T) {
 			}
 			return nil
 		}}
-		c := newCrew(t.Context(), target, time.Second, nil)
+		c := newCrew(t.Context(), target, &Setup{Timeout: time.Second})
 		err := c.openSome(t.Context(), targets.Needs{Sessions: 1}, -1, -2, -3)
 		var got []int
 		for _, m := range c.members {
@@ -277,7 +277,7 @@ func TestCrewThatDoesWithFewer(t *testing.T) {
 func TestConnectingKeepsToTheLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := []targets.Limit{{Requests: 5, Per: time.Minute}}
-		c := newCrew(t.Context(), &stand{describe: targets.Description{WarmUp: 1}}, time.Second, limits)
+		c := newCrew(t.Context(), &stand{describe: targets.Description{WarmUp: 1}}, &Setup{Timeout: time.Second, Limits: limits})
 		if err := c.open(t.Context(), targets.Needs{Sessions: 4}, 0, 1, 2, 3); err != nil || time.Since(c.start) > 0 {
 			t.Fatalf("%v after %s", err, time.Since(c.start))
 		}

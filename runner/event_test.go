@@ -62,7 +62,7 @@ func TestObserversAreShownEverythingInTurn(t *testing.T) {
 // A run tells of its waits only who wants to know.
 func TestWhoIsToldOfWaits(t *testing.T) {
 	var told []string
-	c := newCrew(t.Context(), &stand{}, time.Second, nil)
+	c := newCrew(t.Context(), &stand{}, &Setup{})
 	c.showTo(listener{"a", &told})
 	c.pause(t.Context(), "nothing", 0)
 	c.showTo(waiting{listener{"b", &told}})

@@ -9,29 +9,38 @@ import (
 	"contend/targets"
 )
 
-// Plan says what a run does.
+// Setup is what the plan of a run of any shape has.
+type Setup struct {
+	Run       string        // unique; part of every key and token
+	Prefix    string        // what every key begins with
+	Timeout   time.Duration // of one request
+	Limits    []targets.Limit
+	Seed      uint64 // of what is drawn
+	ValueSize int    // bytes of body in each write
+	// SkipControls leaves out what goes before, to show that a violation would be seen.
+	SkipControls bool
+}
+
+// key names what a run works on.
+func (s *Setup) key(label string) string { return s.Prefix + s.Run + "-" + label }
+
+// Plan says what a race does. Its seed is of the order of release, too.
 type Plan struct {
-	Run        string // unique; part of every key and token
-	Prefix     string // what every key begins with
+	Setup
 	Contenders int
 	Rounds     int             // that are to count; 0: until Duration is up
 	MaxRounds  int             // raced at most, where fewer count; 0: no more than Rounds
 	Duration   time.Duration   // 0: until Rounds count
-	Timeout    time.Duration   // of one request
 	Settle     time.Duration   // waited before the read-back of a round with an unknown outcome; so long a missing or old state is doubted
 	Late       time.Duration   // at least so long after the last answer on a key it is read once more
 	Stagger    time.Duration   // between one contender's release and the next
 	Sweep      Sweep           // of the release of the second of two contenders, in the race
 	Release    targets.Release // "": the gate
-	Limits     []targets.Limit
-	Seed       uint64 // of the order of release and the bodies
-	ValueSize  int    // bytes of body in each write
 
 	Race          Contest
 	Twin          Contest // nil: none
 	ControlRounds int     // rounds of the twin
-	SkipControls  bool
-	Unguarded     bool // the race has no guard: leave the sequential checks of guards out
+	Unguarded     bool    // the race has no guard: leave the sequential checks of guards out
 }
 
 // Steering is asked on the way. A nil one races, and doubts nothing.

@@ -28,9 +28,7 @@ type Step struct {
 // ProbePlan says what a probe asks, in this order; an inquiry that waits goes on
 // when the others have been begun.
 type ProbePlan struct {
-	Base      string        // what every key begins with
-	Timeout   time.Duration // of one request
-	Limits    []targets.Limit
+	Setup
 	Inquiries []Inquiry
 }
 
@@ -45,7 +43,7 @@ type Prober struct {
 // OpenProbe connects to the target and opens the session. Nothing is asked yet.
 // Close ends it.
 func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Prober, error) {
-	p := &Prober{crew: newCrew(ctx, target, plan.Timeout, plan.Limits), plan: plan}
+	p := &Prober{crew: newCrew(ctx, target, &plan.Setup), plan: plan}
 	if err := p.open(ctx, targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 1}, ByRunner); err != nil {
 		return nil, err
 	}
@@ -175,7 +173,7 @@ func (p *Prober) clean(all []*pursuit) error {
 	written := slices.DeleteFunc(slices.Clone(all), func(each *pursuit) bool { return !each.left })
 	p.remove(left, written)
 	before := p.summary.Requests
-	keys, err := p.look(p.plan.Base, func(string) bool { return true })
+	keys, err := p.look(p.plan.key(""), func(string) bool { return true })
 	p.summary.Units += (p.summary.Requests - before) * int64(p.target.Describe().Units(0))
 	if left.Keys = keys; len(written) > 0 {
 		left.Unseen = err

@@ -171,7 +171,8 @@ func TestProbeTellsWhatItLeaves(t *testing.T) {
 			if c.unlisted {
 				target.list = func(string) ([]targets.Op, error) { return nil, errors.New("no answer") }
 			}
-			_, summary := ask(t, t.Context(), target, runner.ProbePlan{Base: "base-", Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
+			_, summary := ask(t, t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Prefix: "base"},
+				Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
 			if told := fmt.Sprint(summary.Left); !strings.Contains(told, c.want) || len(target.ops) != 2+c.tried {
 				t.Errorf("%+v: told %s after %d requests", c, told, len(target.ops))
 			}
@@ -192,7 +193,8 @@ func TestProbeKeepsItsBudget(t *testing.T) {
 		target := metered{&scripted{do: always(targets.OK)}}
 		large := inquiry("large", "a")
 		large.Steps[0].Op.Raw = json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
-		plan := runner.ProbePlan{Inquiries: []runner.Inquiry{inquiry("1", "b", "c"), large, inquiry("2", "d")}, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}
+		plan := runner.ProbePlan{Setup: runner.Setup{Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}},
+			Inquiries: []runner.Inquiry{inquiry("1", "b", "c"), large, inquiry("2", "d")}}
 		h, summary := ask(t, t.Context(), target, plan)
 		// Connecting 2 and two requests are a minute's; the next minute's are the large one, of 4
 		// units, and one more; then come the removals.
@@ -217,7 +219,8 @@ func TestProbeIsReplayed(t *testing.T) {
 	target := &scripted{do: func(_ int, op targets.Op) targets.Reply {
 		return targets.Reply{Outcome: targets.Invalid, Code: "NO", Status: 400, Raw: json.RawMessage(fmt.Sprintf(`{"key":%q}`, op.Key))}
 	}}
-	p, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second, Inquiries: []runner.Inquiry{inquiry("1", "a", "b"), inquiry("2", "c")}})
+	p, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second},
+		Inquiries: []runner.Inquiry{inquiry("1", "a", "b"), inquiry("2", "c")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestLateReadsOfAnInterruptedRun(t *testing.T) {
 			}
 			return targets.Reply{Outcome: targets.OK}
 		}
-		m, s := raced(t, ctx, target, Plan{Rounds: 100, Timeout: time.Minute}, steering{doubtful: []int{3, 2}})
+		m, s := raced(t, ctx, target, Plan{Setup: Setup{Timeout: time.Minute}, Rounds: 100}, steering{doubtful: []int{3, 2}})
 		if want := []string{"3 by 0", "2 by 1", "1 by 0", "4 by 1"}; !s.Interrupted || len(m.rounds) != 4 || !slices.Equal(m.late, want) {
 			t.Errorf("%d rounds, late reads %q, want %q", len(m.rounds), m.late, want)
 		}
@@ -242,7 +242,7 @@ func TestHowManyRoundsAreRaced(t *testing.T) {
 // What is drawn for a contender depends on the seed, the round and its number alone.
 func TestRandomOfAContender(t *testing.T) {
 	draw := func(seed uint64, round, number int) uint64 {
-		c := Contender{Number: number, Round: &Round{Number: round}, run: &Runner{plan: Plan{Seed: seed}}}
+		c := Contender{Number: number, Round: &Round{Number: round}, run: &Runner{plan: Plan{Setup: Setup{Seed: seed}}}}
 		return c.Random().Uint64()
 	}
 	if draw(1, 2, 3) != draw(1, 2, 3) {

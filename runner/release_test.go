@@ -209,7 +209,8 @@ func TestACancelEndsAStagger(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(90*time.Minute, cancel)
 		contest := &timing{at: make(map[int]time.Duration)}
-		r, err := Open(t.Context(), &stand{describe: targets.Description{Volatile: true}}, Plan{Run: "01TEST", Contenders: 4, Rounds: 2, Race: contest, Stagger: time.Hour, SkipControls: true})
+		r, err := Open(t.Context(), &stand{describe: targets.Description{Volatile: true}}, Plan{Setup: Setup{Run: "01TEST", SkipControls: true},
+			Contenders: 4, Rounds: 2, Race: contest, Stagger: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

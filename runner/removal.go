@@ -87,17 +87,13 @@ func (c *crew) list(prefix string) (deletes []targets.Op, requests int, err erro
 // removeAll sends deletes over all sessions, side by side, and hands over what came of
 // each, from one goroutine. It gives up on a target that serves none of them.
 func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)) {
-	type answer struct {
-		i     int
-		reply targets.Reply
-	}
 	// The budget is not safe for several: it is spent here.
-	next, answers := make(chan int), make(chan answer)
+	next, answers := make(chan int), make(chan removed)
 	var group errgroup.Group
 	for s := range c.members {
 		group.Go(func() error {
 			for i := range next {
-				answers <- answer{i, c.remove(&c.members[s], deletes[i])}
+				answers <- removed{i, c.remove(&c.members[s], deletes[i])}
 			}
 			return nil
 		})
@@ -108,7 +104,7 @@ func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)
 	}
 	sent, unserved, refusals := 0, 0, 0
 	var refusal *targets.Reply // not waited for yet
-	take := func(a answer) {
+	take := func(a removed) {
 		sent--
 		if a.reply.Outcome == targets.Throttled {
 			todo, refusal = append(todo, a.i), &a.reply
@@ -149,6 +145,12 @@ func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)
 	_ = group.Wait()
 }
 
+// removed is what came of one of the deletes.
+type removed struct {
+	i     int
+	reply targets.Reply
+}
+
 // remove sends a delete.
 func (c *crew) remove(m *member, op targets.Op) targets.Reply {
 	e := Exchange{Contender: ByRunner, Op: op}
@@ -174,7 +176,7 @@ func Remove(ctx context.Context, target targets.Target, prefix string, deletes [
 	if len(deletes) == 0 {
 		return Removal{}, nil
 	}
-	c := newCrew(ctx, target, timeout, limits)
+	c := newCrew(ctx, target, &Setup{Timeout: timeout, Limits: limits})
 	c.requests, c.told = ctx, told
 	var numbers []int
 	for i := range min(removalSessions, len(deletes)) {

@@ -50,7 +50,7 @@ type Runner struct {
 // Open connects to the target, makes what the plan needs there, and opens a
 // session for each contender. Nothing is contended for yet. Close ends it.
 func Open(ctx context.Context, target targets.Target, plan Plan) (*Runner, error) {
-	r := &Runner{crew: newCrew(ctx, target, plan.Timeout, plan.Limits), plan: plan,
+	r := &Runner{crew: newCrew(ctx, target, &plan.Setup), plan: plan,
 		random: rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), meetings: meetings{full: make(chan *meeting, 1)}}
 	r.body = body(r.random, plan.ValueSize)
 	needs := targets.Needs{Sessions: plan.Contenders + ownSessions}
@@ -114,11 +114,8 @@ func (r *Runner) Run(ctx context.Context, observer Observer, steering Steering) 
 	return r.end()
 }
 
-// key names what a round or control works on.
-func (r *Runner) key(label string) string { return r.plan.Prefix + r.plan.Run + "-" + label }
-
-func (r *Runner) twinKey(n int) string { return r.key(fmt.Sprintf("t%d", n)) }
-func (r *Runner) raceKey(n int) string { return r.key(fmt.Sprintf("r%d", n)) }
+func (r *Runner) twinKey(n int) string { return r.plan.key(fmt.Sprintf("t%d", n)) }
+func (r *Runner) raceKey(n int) string { return r.plan.key(fmt.Sprintf("r%d", n)) }
 
 // ownDo sends an op through a session of the runner's own.
 func (r *Runner) ownDo(session int, contender int, op targets.Op) Exchange {

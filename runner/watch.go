@@ -24,18 +24,11 @@ type Asking interface {
 
 // WatchPlan says what a watch does.
 type WatchPlan struct {
-	Run       string // unique; part of every key and token
-	Prefix    string // what every key begins with
-	Part      string // sets the checks of a process apart from those of an earlier one
-	Timeout   time.Duration
-	Limits    []targets.Limit
-	Budget    int64         // requests at most, the removal of keys included; 0: no end
-	Within    time.Duration // the watch is cut then; 0: it ends by itself
-	Sessions  int           // side by side
-	Seed      uint64
-	ValueSize int // bytes of body in each write
-	// SkipControls leaves out the sequential checks.
-	SkipControls bool
+	Setup
+	Part     string        // sets the checks of a process apart from those of an earlier one
+	Budget   int64         // requests at most, the removal of keys included; 0: no end
+	Within   time.Duration // the watch is cut then; 0: it ends by itself
+	Sessions int           // side by side
 	// Keep leaves the keys that are still asked about, for another run to go on
 	// with; otherwise a watch that is cut removes them.
 	Keep bool
@@ -75,7 +68,7 @@ type reply struct {
 // OpenWatch connects to the target and opens the sessions. Nothing is written
 // yet. Close ends it.
 func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Watcher, error) {
-	w := &Watcher{crew: newCrew(ctx, target, plan.Timeout, plan.Limits), plan: plan}
+	w := &Watcher{crew: newCrew(ctx, target, &plan.Setup), plan: plan}
 	w.wall = w.start.Round(0)
 	w.body = body(rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), plan.ValueSize)
 	numbers := make([]int, max(plan.Sessions, ownSessions))
@@ -202,9 +195,7 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 	return c
 }
 
-func (w *Watcher) key(label string) string {
-	return w.plan.Prefix + w.plan.Run + "-" + label + w.plan.Part
-}
+func (w *Watcher) key(label string) string { return w.plan.key(label) + w.plan.Part }
 
 func (w *Watcher) count(e *Exchange) {
 	w.summary.Requests += int64(e.Reply.Attempts)
@@ -352,7 +343,7 @@ func (w *Watcher) clean(controls *Controls) error {
 	}
 	var deletes []targets.Op
 	ghosts := make(map[string]*Ghost) // by key; nil: of a check
-	bases := []string{w.plan.Prefix + w.plan.Run + "-"}
+	bases := []string{w.plan.key("")}
 	remove := func(key string, collection targets.Collection, g *Ghost) {
 		deletes, ghosts[key] = append(deletes, targets.Op{Kind: targets.Delete, Key: key, Collection: collection}), g
 	}

@@ -222,7 +222,7 @@ func TestAnInterruptedWatchTakesWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		w := watched{keys: 2, ages: []time.Duration{time.Hour}, ctx: ctx, plan: WatchPlan{Timeout: time.Minute, Keep: true}}
+		w := watched{keys: 2, ages: []time.Duration{time.Hour}, ctx: ctx, plan: WatchPlan{Setup: Setup{Timeout: time.Minute}, Keep: true}}
 		w.target = &stand{do: func(targets.Op) targets.Reply {
 			time.Sleep(10 * time.Second)
 			return targets.Reply{Outcome: targets.OK}
@@ -269,7 +269,7 @@ func TestCostOfAWatch(t *testing.T) {
 			target.count(func() { r.Outcome = store.do(op); r.Record = store[op.Key] })
 			return r
 		}
-		plan := WatchPlan{Run: "01R", Prefix: "k-", Sessions: 3, Timeout: time.Second}
+		plan := WatchPlan{Setup: Setup{Run: "01R", Prefix: "k-", Timeout: time.Second}, Sessions: 3}
 		watcher, err := OpenWatch(t.Context(), target, plan)
 		if err != nil {
 			t.Fatal(err)

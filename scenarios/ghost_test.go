@@ -75,7 +75,8 @@ func (c ghostCase) on(t *testing.T, target targets.Target) watched {
 	if c.options != nil {
 		c.options(s)
 	}
-	plan := runner.WatchPlan{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Sessions: 16, Seed: 1, ValueSize: 16, Keep: true}
+	plan := runner.WatchPlan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Seed: 1, ValueSize: 16},
+		Sessions: 16, Keep: true}
 	if c.plan != nil {
 		c.plan(&plan)
 	}

@@ -222,8 +222,8 @@ func TestLostUpdateInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			s := lostUpdate(func(s *scenarios.LostUpdate) { s.OnConflict = mode })
 			o := scenarios.NewJudge(scenarios.Terms{Scenario: s, MinContended: 1, Thresholds: scenarios.DefaultThresholds})
-			r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
-				Timeout: time.Second, Race: s, Unguarded: true, SkipControls: true})
+			r, err := runner.Open(ctx, target, runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, SkipControls: true},
+				Contenders: 12, Rounds: 1000, Race: s, Unguarded: true})
 			if err != nil {
 				t.Fatal(err)
 			}

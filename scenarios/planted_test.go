@@ -33,8 +33,8 @@ func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Pla
 func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change func(*runner.Plan)) judged {
 	t.Helper()
 	defer target.Close()
-	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second, Late: time.Second,
-		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}
+	plan := runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Seed: 1, ValueSize: 16},
+		Contenders: 12, Rounds: 6, Settle: time.Second, Late: time.Second, Race: s, ControlRounds: 3}
 	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy, OneCopy: target.Describe().OneCopy,
 		Thresholds: scenarios.DefaultThresholds}
 	if twin := s.Twin(); twin != nil {
@@ -230,8 +230,8 @@ func TestInterrupted(t *testing.T) {
 		s := scenarios.FailIfExists{}
 		o := scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
 			Thresholds: scenarios.DefaultThresholds})
-		r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
-			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3})
+		r, err := runner.Open(ctx, target, runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second},
+			Contenders: 12, Rounds: 1000, Race: s, Twin: s.Twin(), ControlRounds: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

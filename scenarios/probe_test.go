@@ -27,7 +27,7 @@ func probeIn(t *testing.T, url string, p *scenarios.Probe) (*scenarios.ProbeRepo
 	if err := p.CheckFor(kind); err != nil {
 		t.Fatal(err)
 	}
-	probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: 10 * time.Second,
+	probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: 10 * time.Second},
 		Inquiries: scenarios.Inquiries(p.Questions(kind, "contend-", "01TEST"))})
 	if err != nil {
 		t.Fatal(err)

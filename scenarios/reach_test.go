@@ -52,8 +52,8 @@ func (steady) Proceed() bool { return true }
 func raced(t *testing.T, target targets.Target, s Contest, contenders, rounds int, seed uint64, others ...runner.Observer) *Judge {
 	t.Helper()
 	j := NewJudge(Terms{Scenario: s, Contenders: contenders, OneCopy: target.Describe().OneCopy, Thresholds: DefaultThresholds})
-	r, err := runner.Open(t.Context(), target, runner.Plan{Run: fmt.Sprintf("01TEST%d", seed), Prefix: "contend-", Contenders: contenders,
-		Rounds: rounds, Timeout: time.Minute, Late: time.Millisecond, Seed: seed, Race: s, SkipControls: true})
+	r, err := runner.Open(t.Context(), target, runner.Plan{Setup: runner.Setup{Run: fmt.Sprintf("01TEST%d", seed), Prefix: "contend-", Timeout: time.Minute, Seed: seed, SkipControls: true},
+		Contenders: contenders, Rounds: rounds, Late: time.Millisecond, Race: s})
 	if err != nil {
 		t.Fatal(err)
 	}
