@@ -12,12 +12,7 @@ func (r *Runner) controls(ctx context.Context) bool {
 	c := &Controls{Skipped: r.plan.SkipControls}
 	if !c.Skipped && ctx.Err() == nil {
 		if !r.plan.Unguarded {
-			c.Key = r.plan.key("s")
-			targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
-				e := r.ownDo(session, session, op)
-				c.Sequential = append(c.Sequential, e)
-				return e.Reply
-			})
+			c.sequential(r.plan.key("s"), r.ownDo)
 		}
 		r.nonce(ctx, c)
 		for n := 1; r.plan.Twin != nil && n <= r.plan.ControlRounds && ctx.Err() == nil && r.summary.Stopped == nil; n++ {
@@ -33,12 +28,28 @@ func (r *Runner) controls(ctx context.Context) bool {
 	return proceed && ctx.Err() == nil && r.summary.Stopped == nil
 }
 
+// sequential makes the checks with nothing running beside them, by do, which sends an op
+// over one of two sessions as a contender.
+func (c *Controls) sequential(key string, do func(session, contender int, op targets.Op) Exchange) {
+	c.Key = key
+	targets.CheckSequential(key, func(session int, op targets.Op) targets.Reply {
+		e := do(session, session, op)
+		c.Sequential = append(c.Sequential, e)
+		return e.Reply
+	})
+}
+
+// writeNonce is the op by which all sessions are to see that they are on one store.
+func writeNonce(key string, collection targets.Collection) targets.Op {
+	return targets.Op{Kind: targets.Write, Key: key, Collection: collection, Value: targets.Record{Token: Token(key, 0, 1)}}
+}
+
 // nonce writes one record and lets every contender read it: all of them must be
 // on the same store, the one that the run was opened on.
 func (r *Runner) nonce(ctx context.Context, c *Controls) {
 	key := r.plan.key("n")
 	collection := r.plan.Race.Collection()
-	write := r.ownDo(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: collection, Value: targets.Record{Token: Token(key, 0, 1)}})
+	write := r.ownDo(0, ByRunner, writeNonce(key, collection))
 	c.Nonce = append(c.Nonce, write)
 	read := targets.Op{Kind: targets.Read, Key: key, Collection: collection}
 	var blind []int // contenders that have not seen it

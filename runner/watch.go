@@ -176,15 +176,9 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 		w.count(&e)
 		return e
 	}
-	c.Key = w.key("s")
-	targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
-		e := do(session, session, op)
-		c.Sequential = append(c.Sequential, e)
-		return e.Reply
-	})
+	c.sequential(w.key("s"), do)
 	key := w.key("n")
-	c.Nonce = append(c.Nonce, do(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: targets.Plain,
-		Value: targets.Record{Token: Token(key, 0, 1)}}))
+	c.Nonce = append(c.Nonce, do(0, ByRunner, writeNonce(key, targets.Plain)))
 	for i := range w.members {
 		if ctx.Err() != nil {
 			break
