@@ -15,7 +15,6 @@ import (
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
-	"contend/scenarios"
 	"contend/targets"
 )
 
@@ -249,7 +248,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 		taken = append(taken, run.ghosts...)
 	}
 	before := openBefore(earlier)
-	summary := watch(ctx, n.c, w, scenarios.NewTTLGhost(), nil, taken, earlier, earlier[0].header, equipment{kept: n.kept, silent: true})
+	summary := watch(ctx, n.c, w, earlier[0].collector.Shown().Asking, nil, taken, earlier, earlier[0].header, equipment{kept: n.kept, silent: true})
 	for _, run := range earlier {
 		if err := n.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
 			n.note("The result of run %s could not be kept: %v", run.header.Run, err)

@@ -59,7 +59,7 @@ func (l *watchLaunch) check(fs *pflag.FlagSet) error {
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.resume {
 		begun := []string{"value-size", "key-prefix", "seed", "expect", "expect-verdict", "label"}
-		ownFlags(scenarios.NewTTLGhost()).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
+		ownFlags(l.scenario).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
 		for _, name := range begun {
 			if fs.Changed(name) {
 				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", name))

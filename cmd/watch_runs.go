@@ -76,11 +76,12 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 // to ask about its keys, and before they were removed and the result was kept; "":
 // there is none. target is its masked URL, or empty for all.
 func unconcludedWatch(kept *store.Store, target string) (last string, err error) {
-	for r, err := range kept.Runs(store.Runs{Scenario: scenarios.NewTTLGhost().Info().Name}) {
+	for r, err := range kept.Runs(store.Runs{}) {
 		if err != nil {
 			return "", err
 		}
-		if !r.Interrupted || target != "" && r.Target != target || isVolatile(r.Target) {
+		_, watch := scenarios.Find(r.Scenario).(scenarios.Watch)
+		if !watch || !r.Interrupted || target != "" && r.Target != target || isVolatile(r.Target) {
 			continue
 		}
 		for _, err := range kept.Ghosts(store.Ghosts{Run: r.ID}) {

@@ -22,7 +22,7 @@ type Info struct {
 	Unguarded bool
 }
 
-// Scenario is a Contest, or a watch, *TTLGhost, or *Probe.
+// Scenario is a Contest, a Watch, or one that Asks.
 type Scenario interface {
 	Info() Info
 }
