@@ -255,7 +255,7 @@ func (j *Judge) Round(r *runner.Round) {
 	if first.quiet() {
 		kept.Forget(first.Winners)
 	}
-	if doubtOf(f, &first, j.terms, false) == (reason{}) && uncountedFor(kept, &first, j.terms) == (reason{}) {
+	if doubtOf(f, &first, j.terms, false) == (reason{}) && uncountedFor(kept, &first, &j.terms) == (reason{}) {
 		j.counted++
 	}
 	j.findings = append(j.findings, kept)
@@ -368,7 +368,7 @@ func (j *Judge) Conclude(end runner.End) Judgement {
 	var sweep []swept
 	for _, kept := range j.findings {
 		f, r := kept.Common(), kept.Rule()
-		t.add(kept, &r, j.terms)
+		t.add(kept, &r, &j.terms)
 		if s := f.swept; s != nil {
 			s.violated, s.uncertain = r.Violation != nil, doubtOf(f, &r, j.terms, true) != reason{}
 			sweep = append(sweep, *s)
@@ -420,7 +420,7 @@ func (w *Winners) add(n int) {
 	}
 }
 
-func (t *tally) add(kept Finding, r *Ruling, terms Terms) {
+func (t *tally) add(kept Finding, r *Ruling, terms *Terms) {
 	f := kept.Common()
 	if r.Void {
 		t.void++
@@ -444,7 +444,7 @@ func (t *tally) add(kept Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	switch doubt, why := doubtOf(f, r, terms, true), uncountedFor(kept, r, terms); {
+	switch doubt, why := doubtOf(f, r, *terms, true), uncountedFor(kept, r, terms); {
 	case doubt != reason{}:
 		t.uncertain++
 		t.unsure[doubt]++
@@ -510,9 +510,9 @@ func doubtOf(f *Shared, r *Ruling, terms Terms, final bool) reason {
 }
 
 // uncountedFor says why a certain round does not count; the zero reason where it does.
-func uncountedFor(kept Finding, r *Ruling, terms Terms) reason {
+func uncountedFor(kept Finding, r *Ruling, terms *Terms) reason {
 	f := kept.Common()
-	if why, fix := kept.Contested(r, &terms); why != "" {
+	if why, fix := kept.Contested(r, terms); why != "" {
 		if f.swept != nil {
 			fix = "" // the offset is what was asked for
 		}
