@@ -247,7 +247,7 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 		deletes = append(deletes, run.deletes...)
 	}
 	d := t.Describe()
-	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, (&commonFlags{}).limits(d), report.NewProgress(c.err, false, 0, 0))
+	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, (&commonFlags{}).limits(d), report.NewProgress(c.err, false, "keys", 0, 0))
 	if err != nil {
 		return preparing(fmt.Errorf("clean: %w", err))
 	}

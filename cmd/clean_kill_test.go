@@ -94,24 +94,26 @@ func carryOut(ctx context.Context, s scenarios.Scenario, target targets.Target, 
 	const prefix = "contend-"
 	switch s := s.(type) {
 	case *scenarios.TTLGhost:
-		p := runner.WatchPlan{Run: run, Prefix: prefix, Timeout: 5 * time.Second, Sessions: 2}
+		p := runner.WatchPlan{Setup: runner.Setup{Run: run, Prefix: prefix, Timeout: 5 * time.Second}, Sessions: 2}
 		s.Keys, s.Watch = 2, time.Second
 		w, err := runner.OpenWatch(ctx, target, p)
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		w.Run(ctx, s, s.Ghosts(run, prefix, "", w.Start(), 1, true), nil, nil, runner.WatchObservers{})
+		w.Run(ctx, s, s.Ghosts(run, prefix, "", w.Start(), 1, true), nil, nil, runner.Observers{})
 	case *scenarios.Probe:
 		inquiries := probe.Inquiries(s.Questions(target.Describe().Kind, prefix, run))
-		p, err := runner.OpenProbe(ctx, target, runner.ProbePlan{Base: prefix + run + "-", Timeout: 5 * time.Second, Inquiries: inquiries})
+		p, err := runner.OpenProbe(ctx, target, runner.ProbePlan{Setup: runner.Setup{Run: run, Prefix: prefix, Timeout: 5 * time.Second},
+			Inquiries: inquiries})
 		if err != nil {
 			return err
 		}
 		defer p.Close()
-		p.Run(ctx, runner.ProbeObservers{})
+		p.Run(ctx, runner.Observers{})
 	case scenarios.Contest:
-		p := runner.Plan{Run: run, Prefix: prefix, Contenders: 3, Rounds: 1, Timeout: 5 * time.Second, Race: s, ControlRounds: 1, ValueSize: 20}
+		p := runner.Plan{Setup: runner.Setup{Run: run, Prefix: prefix, Timeout: 5 * time.Second, ValueSize: 20},
+			Contenders: 3, Rounds: 1, Race: s, ControlRounds: 1}
 		if few, ok := s.(interface{ Crowd() int }); ok {
 			p.Contenders = few.Crowd()
 		}

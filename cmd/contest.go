@@ -174,7 +174,7 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	}
 	done := func() {}
 	if !with.silent {
-		progress := report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
+		progress := report.NewProgress(c.err, isTerminal(c.err), "rounds", plan.Rounds, plan.Duration)
 		if plan.Sweep.Steps == 0 {
 			progress.Counted = collector.Counted
 		}
@@ -191,11 +191,9 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	})
 	summary := run.Run(ctx, observers, collector)
 	over()
-	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed, Interrupted: summary.Interrupted,
-		Left: leftText(summary.Left)}
-	if summary.Stopped != nil {
-		end.Stopped = summary.Stopped.Error()
-		c.tell("stopped: %v", summary.Stopped)
+	end := summary.End()
+	if end.Stopped != "" {
+		c.tell("stopped: %s", end.Stopped)
 	}
 	tellLeft(c, summary.Left, header)
 	r := collector.Make(end)

@@ -357,12 +357,16 @@ func (f *commonFlags) seedOf() uint64 {
 	return seed
 }
 
+// setup is what the plan of a run of any shape has.
+func (f *commonFlags) setup(run string, seed uint64, d targets.Description) runner.Setup {
+	return runner.Setup{Run: run, Prefix: f.keyPrefix, Timeout: f.timeout, Limits: f.limits(d), Seed: seed, ValueSize: f.valueSize, SkipControls: f.skipControls}
+}
+
 // plan gives what is to be run, on a target that describes itself so.
 func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.Plan, error) {
 	raced, twin := report.Raced(s, f.unguarded)
-	p := runner.Plan{Run: ulid.Make().String(), Prefix: f.keyPrefix, Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration,
-		Timeout: f.timeout, Settle: f.settle, Late: f.late, Stagger: f.stagger, Sweep: f.sweep, ValueSize: f.valueSize,
-		Race: raced, ControlRounds: f.controlRounds, SkipControls: f.skipControls, Unguarded: twin == nil}
+	p := runner.Plan{Setup: f.setup(ulid.Make().String(), f.seedOf(), d), Contenders: f.contenders, Rounds: f.rounds, Duration: f.duration, Settle: f.settle,
+		Late: f.late, Stagger: f.stagger, Sweep: f.sweep, Race: raced, ControlRounds: f.controlRounds, Unguarded: twin == nil}
 	if twin != nil {
 		p.Twin = twin
 	}
@@ -382,7 +386,6 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 	if !f.settleGiven {
 		p.Settle = f.timeout
 	}
-	p.Limits, p.Seed = f.limits(d), f.seedOf()
 	var err error
 	if p.Release, err = f.releaseOn(d, p.Race); err != nil {
 		return p, err

@@ -846,9 +846,7 @@ func (o outliving) Describe() targets.Description {
 
 type deaf struct{}
 
-func (deaf) Controls(*runner.Controls)             {}
-func (deaf) Watching([]*runner.Ghost)              {}
-func (deaf) Asked(*runner.Ghost, *runner.Exchange) {}
+func (deaf) Observe(runner.Event) {}
 
 // What is still to be asked about by what is on disk stays in the store, wherever
 // the disk was full: who goes on would take a key that we removed for one that was
@@ -865,8 +863,8 @@ func TestGhostsStayWhereTheirEndIsNotWritten(t *testing.T) {
 			defer target.Close()
 			s := scenarios.NewTTLGhost()
 			s.Keys, s.Watch, s.Tolerance = 2, time.Second, 500*time.Millisecond
-			w, err := runner.OpenWatch(t.Context(), outliving{target}, runner.WatchPlan{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Prefix: "contend-", Timeout: time.Second, Sessions: 16, Seed: 1,
-				Keep: true})
+			w, err := runner.OpenWatch(t.Context(), outliving{target}, runner.WatchPlan{Setup: runner.Setup{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Prefix: "contend-", Timeout: time.Second, Seed: 1},
+				Sessions: 16, Keep: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,34 +56,26 @@ func judgeFile(name string) (report.Result, error) {
 
 // judgeRecord judges what is read, which errors name.
 func judgeRecord(name string, record io.Reader) (report.Result, error) {
-	var races *report.Collector
-	var watches *report.WatchCollector
-	var probes *report.ProbeCollector
+	var collector *report.Collector
 	end, err := runner.Replay(record, func(line json.RawMessage) (to runner.Shown, err error) {
 		var header report.RunHeader
 		if err := json.Unmarshal(line, &header); err != nil {
 			return to, fmt.Errorf("%w: its header: %w", runner.ErrNotARecord, err)
 		}
-		if watch, ok := scenarios.Find(header.Scenario).(*scenarios.TTLGhost); ok {
-			watches, err = report.NewWatchCollector(header)
-			return runner.Shown{Watch: watches, Asking: watch}, err
+		switch scenarios.Find(header.Scenario).(type) {
+		case scenarios.Watch, scenarios.Asks:
+		default:
+			if p := header.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
+				return to, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
+			}
 		}
-		if _, ok := scenarios.Find(header.Scenario).(*scenarios.Probe); ok {
-			probes, err = report.NewProbeCollector(header)
-			return runner.Shown{Probe: probes}, err
+		if collector, err = report.NewCollector(header); err != nil {
+			return to, err
 		}
-		if p := header.Params; p.Contenders < 1 || p.MinContended < 1 || p.Thresholds == (scenarios.Thresholds{}) {
-			return to, fmt.Errorf("%w: its header lacks contenders, min_contended or thresholds", runner.ErrNotARecord)
-		}
-		races, err = report.NewCollector(header)
-		return runner.Shown{Observer: races}, err
+		return collector.Shown(), nil
 	})
-	switch {
-	case err != nil:
-	case races != nil:
-		err = races.Foreign()
-	case probes != nil:
-		err = probes.Foreign()
+	if err == nil {
+		err = collector.Foreign()
 	}
 	var unknown *report.UnknownScenarioError
 	if errors.As(err, &unknown) {
@@ -92,11 +84,5 @@ func judgeRecord(name string, record io.Reader) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, fmt.Errorf("judge %s: %w", name, err)
 	}
-	switch {
-	case watches != nil:
-		return watches.Make(end), nil
-	case probes != nil:
-		return probes.Make(end), nil
-	}
-	return races.Make(end), nil
+	return collector.Make(end), nil
 }

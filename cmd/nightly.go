@@ -15,7 +15,6 @@ import (
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
-	"contend/scenarios"
 	"contend/targets"
 	"contend/targets/all"
 )
@@ -238,8 +237,8 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 	defer target.Close()
 	params := earlier[0].header.Params
 	limits := (&commonFlags{rate: params.Rate, valueSize: params.ValueSize}).limits(target.Describe())
-	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits,
-		Within: n.left(), Sessions: watchSessions, ValueSize: params.ValueSize, Keep: true, Once: true})
+	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Setup: runner.Setup{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits, ValueSize: params.ValueSize},
+		Within: n.left(), Sessions: watchSessions, Keep: true, Once: true})
 	if err != nil {
 		n.note("Keys of %d earlier nights on %s were not asked about: %v", len(earlier), masked, err)
 		return
@@ -250,7 +249,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 		taken = append(taken, run.ghosts...)
 	}
 	before := openBefore(earlier)
-	summary := watch(ctx, n.c, w, scenarios.NewTTLGhost(), nil, taken, earlier, earlier[0].header, equipment{kept: n.kept, silent: true})
+	summary := watch(ctx, n.c, w, earlier[0].collector.Shown().Asking, nil, taken, earlier, earlier[0].header, equipment{kept: n.kept, silent: true})
 	for _, run := range earlier {
 		if err := n.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
 			n.note("The result of run %s could not be kept: %v", run.header.Run, err)

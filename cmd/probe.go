@@ -22,7 +22,7 @@ import (
 // probeLaunch runs a probe.
 type probeLaunch struct {
 	commonFlags
-	scenario *scenarios.Probe
+	scenario scenarios.Asks
 	since    string // a file
 	target   targets.Target
 	command  string
@@ -45,12 +45,14 @@ func (l *probeLaunch) check(fs *pflag.FlagSet) error {
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.since != "" {
 		text, err := os.ReadFile(l.since)
+		var earlier *probe.Earlier
 		if err == nil {
-			l.scenario.Since, err = report.Earlier(text)
+			earlier, err = report.Earlier(text)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("--since %s: %w", l.since, err))
 		}
+		l.scenario.Compare(earlier)
 	}
 	return errors.Join(wrong...)
 }
@@ -63,7 +65,7 @@ func (l *probeLaunch) ready(_ *store.Store, command string) error {
 	}
 	if err = l.scenario.CheckFor(l.target.Describe().Kind); err == nil {
 		// Made once before anything is sent, for its errors.
-		_, err = report.NewProbeCollector(l.header())
+		_, err = report.NewCollector(l.header())
 	}
 	if err != nil {
 		l.target.Close()
@@ -83,7 +85,7 @@ func (l *probeLaunch) header() report.RunHeader {
 
 func (l *probeLaunch) plan() runner.ProbePlan {
 	d := l.target.Describe()
-	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: probe.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+	return runner.ProbePlan{Setup: l.setup(l.id, 0, d), Inquiries: probe.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
@@ -96,7 +98,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	defer probe.Close()
 	header := l.header()
 	header.Target.Told(probe.Server())
-	collector, err := report.NewProbeCollector(header)
+	collector, err := report.NewCollector(header)
 	if err != nil {
 		return report.Result{}, err
 	}
@@ -106,16 +108,15 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		limited, cancel = context.WithTimeout(ctx, with.within)
 		defer cancel()
 	}
-	observers := runner.ProbeObservers{collector}
+	observers := runner.Observers{collector}
 	var recorder *runner.Recorder
 	if with.record != nil && with.record.name != "" {
 		recorder = runner.NewRecorder(with.record, header)
-		recorder.Controls(&runner.Controls{Skipped: true})
 		observers = append(observers, recorder)
 	}
 	done := func() {}
 	if !with.silent {
-		progress := report.NewProbeProgress(c.err, isTerminal(c.err), len(plan.Inquiries))
+		progress := report.NewProgress(c.err, isTerminal(c.err), "questions", len(plan.Inquiries), 0)
 		observers, done = append(observers, progress), progress.Done
 	}
 	defer c.runs.begin(header)()
@@ -124,7 +125,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	})
 	summary := probe.Run(limited, observers)
 	over()
-	end := endOfProbe(summary)
+	end := summary.End()
 	if end.Interrupted && ctx.Err() == nil {
 		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
 	}
@@ -136,14 +137,6 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		}
 	}
 	return r, nil
-}
-
-func endOfProbe(s runner.ProbeSummary) runner.End {
-	end := runner.End{Requests: s.Requests, Units: s.Units, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Left: leftText(s.Left)}
-	if s.Stopped != nil {
-		end.Stopped = s.Stopped.Error()
-	}
-	return end
 }
 
 // tellEnd tells on standard error why a probe ended early, and which keys it left.

@@ -53,9 +53,9 @@ func newLaunch(s scenarios.Scenario) launch {
 	switch s := s.(type) {
 	case scenarios.Contest:
 		return &contestLaunch{scenario: s}
-	case *scenarios.TTLGhost:
+	case scenarios.Watch:
 		return &watchLaunch{scenario: s}
-	case *scenarios.Probe:
+	case scenarios.Asks:
 		return &probeLaunch{scenario: s}
 	default:
 		panic(fmt.Sprintf("the scenario %s is neither a contest nor a watch nor a probe", s.Info().Name))
@@ -215,14 +215,6 @@ func supported(t targets.Target, needs targets.Needs) error {
 		return preparing(err)
 	}
 	return nil
-}
-
-// leftText is what is told of keys that were left behind; "": none were.
-func leftText(left error) string {
-	if left == nil {
-		return ""
-	}
-	return left.Error()
 }
 
 // cleanCommand removes what the run wrote.

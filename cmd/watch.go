@@ -29,7 +29,7 @@ const watchTarget = "sim:?sweep=2s..8s"
 // watchLaunch runs a watch.
 type watchLaunch struct {
 	commonFlags
-	scenario  *scenarios.TTLGhost
+	scenario  scenarios.Watch
 	resume    bool
 	url       string // as it is opened
 	targetSet bool
@@ -60,7 +60,7 @@ func (l *watchLaunch) check(fs *pflag.FlagSet) error {
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.resume {
 		begun := []string{"value-size", "key-prefix", "seed", "expect", "expect-verdict", "label"}
-		ownFlags(scenarios.NewTTLGhost()).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
+		ownFlags(l.scenario).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
 		for _, name := range begun {
 			if fs.Changed(name) {
 				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", name))
@@ -116,7 +116,7 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 		return err
 	}
 	// Made once before anything is sent, for its errors.
-	_, err = report.NewWatchCollector(l.header())
+	_, err = report.NewCollector(l.header())
 	if err == nil {
 		err = supported(l.target, l.scenario.Needs())
 	}
@@ -131,7 +131,7 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 
 // checkBudget refuses one that does not last for the creates.
 func (l *watchLaunch) checkBudget() error {
-	budget := l.scenario.Budget
+	_, _, budget := l.scenario.Limits()
 	if budget == 0 {
 		return nil
 	}
@@ -231,8 +231,9 @@ const watchSessions = 16
 
 func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
 	d := l.target.Describe()
-	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: l.limits(d), Budget: l.scenario.Budget,
-		Sessions: watchSessions, Needs: l.scenario.Needs(), Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
+	_, _, budget := l.scenario.Limits()
+	return runner.WatchPlan{Setup: l.setup(l.id, l.seed, d),
+		Budget: budget, Sessions: watchSessions, Needs: l.scenario.Needs(), Keep: kept && !d.Volatile}
 }
 
 func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
@@ -354,8 +355,8 @@ func (p retryingJournal) Note(g *runner.Ghost, e *runner.Exchange) error {
 // watch runs a watch and tells of its end.
 func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Asking, fresh, taken []*runner.Ghost, runs watchRuns,
 	header report.RunHeader, with equipment,
-) runner.WatchSummary {
-	observers := runner.WatchObservers{runs}
+) runner.Summary {
+	observers := runner.Observers{runs}
 	var recorder *runner.Recorder
 	if with.record != nil && with.record.name != "" {
 		recorder = runner.NewRecorder(with.record, header)
@@ -363,7 +364,7 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 	}
 	done := func() {}
 	if !with.silent {
-		progress := report.NewWatchProgress(c.err, isTerminal(c.err))
+		progress := report.NewProgress(c.err, isTerminal(c.err), "keys", 1, 0)
 		observers, done = append(observers, progress), progress.Done
 	}
 	defer c.runs.begin(header)()
@@ -414,25 +415,18 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-func endOf(s runner.WatchSummary) runner.End {
-	end := runner.End{Requests: s.Requests, Elapsed: s.Elapsed, Interrupted: s.Interrupted, Cut: s.Cut, Left: leftText(s.Left)}
-	if s.Stopped != nil {
-		end.Stopped = s.Stopped.Error()
-	}
-	return end
-}
-
 // printPlan is --dry-run.
 func (l *watchLaunch) printPlan(out io.Writer) error {
 	s, d := l.scenario, l.target.Describe()
 	p := l.plan(l.store != "" || l.storeByDefault)
+	ttl, watch, _ := s.Limits()
 	var b strings.Builder
 	line := func(name, format string, a ...any) {
 		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
 	}
 	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
 	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
-	ghosts, longest := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls), s.TTL+s.Watch
+	ghosts, longest := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls), ttl+watch
 	if l.taken != nil {
 		ghosts = l.taken.ghosts
 		longest = max(0, time.Until(l.taken.until())).Round(time.Second)
@@ -441,8 +435,8 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 	total := p.Cost(d, len(ghosts)) + most
 	line("keys", "%d, all beginning with %s%s-", len(ghosts), p.Prefix, p.Run)
 	line("requests", "at most %d: creates and probes %d, if every key blocks until the end", total, most)
-	if s.Budget > 0 {
-		line("budget", "%d requests", s.Budget)
+	if p.Budget > 0 {
+		line("budget", "%d requests", p.Budget)
 	}
 	if each := d.Units(l.valueSize); each == 0 {
 		line("quota units", "– (none are documented for this target)")

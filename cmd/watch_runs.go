@@ -18,7 +18,7 @@ import (
 type watchRun struct {
 	header    report.RunHeader
 	ghosts    []*runner.Ghost
-	collector *report.WatchCollector
+	collector *report.Collector
 	own       bool          // the watch is made for it, not for another that asks about its keys too
 	loaded    bool          // an earlier process began it
 	before    int64         // requests of earlier processes
@@ -27,11 +27,13 @@ type watchRun struct {
 }
 
 func newWatchRun(header report.RunHeader, ghosts []*runner.Ghost) (*watchRun, error) {
-	collector, err := report.NewWatchCollector(header)
+	collector, err := report.NewCollector(header)
 	if err != nil {
 		return nil, err
 	}
-	collector.Watching(ghosts)
+	for _, g := range ghosts {
+		collector.Observe(runner.Event{Ghost: g})
+	}
 	return &watchRun{header: header, ghosts: ghosts, collector: collector}, nil
 }
 
@@ -60,7 +62,7 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 			if err != nil {
 				return nil, err
 			}
-			w.collector.Asked(g, e)
+			w.collector.Observe(runner.Event{Asked: &runner.Asked{Ghost: g, Key: g.Key, Exchange: e}})
 			w.before += int64(e.Reply.Attempts)
 		}
 		scenarios.Resume(g, time.Since(g.Epoch))
@@ -74,11 +76,12 @@ func loadWatch(kept *store.Store, id string) (*watchRun, error) {
 // to ask about its keys, and before they were removed and the result was kept; "":
 // there is none. target is its masked URL, or empty for all.
 func unconcludedWatch(kept *store.Store, target string) (last string, err error) {
-	for r, err := range kept.Runs(store.Runs{Scenario: scenarios.NewTTLGhost().Info().Name}) {
+	for r, err := range kept.Runs(store.Runs{}) {
 		if err != nil {
 			return "", err
 		}
-		if !r.Interrupted || target != "" && r.Target != target || isVolatile(r.Target) {
+		_, watch := scenarios.Find(r.Scenario).(scenarios.Watch)
+		if !watch || !r.Interrupted || target != "" && r.Target != target || isVolatile(r.Target) {
 			continue
 		}
 		for _, err := range kept.Ghosts(store.Ghosts{Run: r.ID}) {
@@ -93,7 +96,7 @@ func unconcludedWatch(kept *store.Store, target string) (last string, err error)
 }
 
 // parameters are those that the run was started with.
-func (w *watchRun) parameters(s *scenarios.TTLGhost) error {
+func (w *watchRun) parameters(s scenarios.Watch) error {
 	if err := json.Unmarshal(w.header.Params.Options, s); err != nil {
 		return fmt.Errorf("the parameters of run %s cannot be read: %w", w.header.Run, err)
 	}
@@ -101,8 +104,8 @@ func (w *watchRun) parameters(s *scenarios.TTLGhost) error {
 }
 
 // end is how the run ended with a watch that sent so many requests for it.
-func (w *watchRun) end(s runner.WatchSummary, requests int64) runner.End {
-	end := endOf(s)
+func (w *watchRun) end(s runner.Summary, requests int64) runner.End {
+	end := s.End()
 	if w.open() == 0 {
 		// It has come to its end, however the watch did.
 		end.Interrupted, end.Cut = false, ""
@@ -121,7 +124,7 @@ func (w *watchRun) end(s runner.WatchSummary, requests int64) runner.End {
 }
 
 // conclude gives the result of the run after such a watch.
-func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result {
+func (w *watchRun) conclude(s runner.Summary, requests int64) report.Result {
 	w.last = w.collector.Make(w.end(s, requests))
 	return w.last
 }
@@ -129,22 +132,15 @@ func (w *watchRun) conclude(s runner.WatchSummary, requests int64) report.Result
 // watchRuns shows a watch to the runs that its keys belong to.
 type watchRuns []*watchRun
 
-// Controls shows the checks to all: they say of the target what holds for each.
-func (w watchRuns) Controls(c *runner.Controls) {
+// Observe shows the checks to all, since they say of the target what holds for each, and
+// a reply to the run of its key. Each run has its keys.
+func (w watchRuns) Observe(e runner.Event) {
 	for _, run := range w {
-		run.collector.Controls(c)
-	}
-}
-
-// Watching shows nothing: each run has its keys.
-func (w watchRuns) Watching([]*runner.Ghost) {}
-
-// Asked shows a reply to the run of its key.
-func (w watchRuns) Asked(g *runner.Ghost, e *runner.Exchange) {
-	for _, run := range w {
-		if run.header.Run == g.Run {
-			run.requests += int64(e.Reply.Attempts)
-			run.collector.Asked(g, e)
+		if a := e.Asked; a != nil && run.header.Run == a.Ghost.Run {
+			run.requests += int64(a.Exchange.Reply.Attempts)
+			run.collector.Observe(e)
+		} else if e.Controls != nil {
+			run.collector.Observe(e)
 		}
 	}
 }

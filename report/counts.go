@@ -33,12 +33,12 @@ func newCounts() *counts {
 
 func (c *counts) add(fates []scenarios.Fate) {
 	for _, f := range fates {
-		c.addOutcome(f.Outcome, f.At, f.Last)
+		c.addFate(f.Outcome, f.At, f.Last)
 	}
 }
 
-// addOutcome counts what came of a request at a read or a write.
-func (c *counts) addOutcome(outcome, at string, e *runner.Exchange) {
+// addFate counts what came of a contender, or a request, at a read or a write.
+func (c *counts) addFate(outcome, at string, e *runner.Exchange) {
 	c.contenders++
 	reply := &e.Reply
 	key := fateKey{outcome, at, reply.Code, reply.Status}

@@ -27,7 +27,7 @@ func TestRoundOfAnotherScenario(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Round(&c.round)
+		m.Observe(runner.Event{Round: &c.round})
 		if err := m.Foreign(); errors.Is(err, runner.ErrNotARecord) != c.foreign {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"contend/runner"
+	"contend/scenarios"
 )
 
 // sweptResult is a sweep on a simulated target in virtual time.
@@ -113,7 +114,7 @@ func TestRecordOfAnotherSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Round(&runner.Round{Number: 1, Key: "contend-01TEST-r1", Collection: m.raced.Collection(), Offset: c.offset})
+		m.Observe(runner.Event{Round: &runner.Round{Number: 1, Key: "contend-01TEST-r1", Collection: scenarios.FailIfExists{}.Collection(), Offset: c.offset}})
 		if got := m.Foreign(); (got == nil) != c.good || got != nil && !errors.Is(got, runner.ErrNotARecord) {
 			t.Errorf("%+v, %v: %v", c.sweep, c.offset, got)
 		}
@@ -126,15 +127,15 @@ func TestRecordOfAnotherSweep(t *testing.T) {
 // Progress of a sweep is of rounds raced: few count, and that ends nothing.
 func TestProgressOfASweep(t *testing.T) {
 	var b bytes.Buffer
-	p := NewProgress(&b, false, 42, 0)
+	p := NewProgress(&b, false, "rounds", 42, 0)
 	p.told = time.Time{}
-	p.Round(&runner.Round{Number: 21})
+	p.Observe(runner.Event{Round: &runner.Round{Number: 21}})
 	if want := "contend: 21 of 42 rounds raced, after 0s\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 	p.Counted, p.told = func() int { return 7 }, time.Time{}
 	b.Reset()
-	p.Round(&runner.Round{Number: 21})
+	p.Observe(runner.Event{Round: &runner.Round{Number: 21}})
 	if want := fmt.Sprintf("contend: 21 rounds raced, 7 of %d count, after 0s\n", 42); b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}

@@ -30,11 +30,11 @@ func probeOf(t *testing.T, url string, p *scenarios.Probe, change func(*RunHeade
 		if change != nil {
 			change(&header, &end)
 		}
-		collector, err := NewProbeCollector(header)
+		collector, err := NewCollector(header)
 		if err != nil {
 			t.Fatal(err)
 		}
-		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second,
+		probe, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second},
 			Inquiries: probe.Inquiries(p.Questions(header.Target.Kind, "contend-", "01TEST"))})
 		if err != nil {
 			t.Fatal(err)

@@ -12,17 +12,21 @@ import (
 	"contend/runner"
 )
 
-// Progress is an observer that tells how far a run is: a bar on a terminal, a
-// plain line every few seconds elsewhere.
+// Progress is an observer that tells how far a run of any shape is: a bar on a terminal,
+// a plain line every few seconds elsewhere.
 type Progress struct {
 	w        io.Writer
-	rounds   int           // 0: until duration is up
+	unit     string        // what the run is made of
+	rounds   int           // or questions; 0: until duration is up, or not known yet
 	duration time.Duration // 0: until the rounds are done
 	start    time.Time
 	told     time.Time
 	bars     *mpb.Progress
 	bar      *mpb.Bar
 	phase    atomic.Value // string; read by the bar's own goroutine
+	ghosts   []*runner.Ghost
+	answered time.Time       // when a request of a watch was last served
+	begun    map[string]bool // questions
 	// Counted is how many rounds count so far; nil: so many are raced, whether they count or not.
 	Counted func() int
 }
@@ -30,9 +34,10 @@ type Progress struct {
 // tellEvery is how often a plain line is written.
 const tellEvery = 5 * time.Second
 
-// NewProgress tells on w, which terminal says is one.
-func NewProgress(w io.Writer, terminal bool, rounds int, duration time.Duration) *Progress {
-	p := &Progress{w: w, rounds: rounds, duration: duration, start: time.Now(), told: time.Now()}
+// NewProgress tells on w, which terminal says is one, of a run of so many rounds, keys or
+// questions.
+func NewProgress(w io.Writer, terminal bool, unit string, rounds int, duration time.Duration) *Progress {
+	p := &Progress{w: w, unit: unit, rounds: rounds, duration: duration, start: time.Now(), told: time.Now(), answered: time.Now(), begun: make(map[string]bool)}
 	p.phase.Store("controls")
 	if terminal {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
@@ -46,11 +51,29 @@ func NewProgress(w io.Writer, terminal bool, rounds int, duration time.Duration)
 	return p
 }
 
-// Controls tells that the race begins.
-func (p *Progress) Controls(*runner.Controls) { p.phase.Store("rounds") }
+// Observe tells of an event.
+func (p *Progress) Observe(e runner.Event) {
+	switch {
+	case e.Controls != nil:
+		p.phase.Store(p.unit)
+	case e.Round != nil:
+		p.round(e.Round)
+	case e.Late != nil:
+		p.late(e.Late.Round)
+	case e.Ghost != nil:
+		p.ghosts = append(p.ghosts, e.Ghost)
+		if p.bar != nil {
+			p.bar.SetTotal(int64(len(p.ghosts)), false)
+		}
+	case e.Asked != nil:
+		p.asked(e.Asked.Exchange)
+	case e.Answer != nil:
+		p.answer(e.Answer.Question)
+	}
+}
 
-// Round tells that a round is done.
-func (p *Progress) Round(r *runner.Round) {
+// round tells that a round is done.
+func (p *Progress) round(r *runner.Round) {
 	counted := r.Number
 	if p.Counted != nil {
 		counted = p.Counted()
@@ -79,12 +102,51 @@ func (p *Progress) Round(r *runner.Round) {
 	})
 }
 
-// Late tells that the keys are read once more.
-func (p *Progress) Late(round int, _ *runner.Exchange) {
+// late tells that the keys are read once more.
+func (p *Progress) late(round int) {
 	p.phase.Store("late reads")
 	if p.bar == nil && round > 0 {
 		p.tell(func() string { return fmt.Sprintf("reading every key once more: %d", round) })
 	}
+}
+
+// asked tells how many keys are done with.
+func (p *Progress) asked(e *runner.Exchange) {
+	if e.Reply.Outcome.Served() {
+		p.answered = time.Now()
+	}
+	if p.bar != nil {
+		p.bar.SetCurrent(p.closed())
+		return
+	}
+	p.tell(func() string {
+		text := fmt.Sprintf("%d of %d keys are done after %s", p.closed(), len(p.ghosts), time.Since(p.start).Round(time.Second))
+		if silence := time.Since(p.answered); silence > tellEvery {
+			text += fmt.Sprintf("; nothing was answered for %s", silence.Round(time.Second))
+		}
+		return text
+	})
+}
+
+func (p *Progress) closed() (n int64) {
+	for _, g := range p.ghosts {
+		if g.Closed {
+			n++
+		}
+	}
+	return n
+}
+
+// answer tells how many questions were begun.
+func (p *Progress) answer(question string) {
+	p.begun[question] = true
+	if p.bar != nil {
+		p.bar.SetCurrent(int64(len(p.begun)))
+		return
+	}
+	p.tell(func() string {
+		return fmt.Sprintf("%d of %d questions were asked after %s", len(p.begun), p.rounds, time.Since(p.start).Round(time.Second))
+	})
 }
 
 // Waiting tells what the run waits for, where that takes a while.
@@ -114,78 +176,4 @@ func (p *Progress) Done() {
 		p.bar.Abort(true)
 		p.bars.Wait()
 	}
-}
-
-// WatchProgress is an observer that tells how far a watch is.
-type WatchProgress struct {
-	*Progress
-	ghosts   []*runner.Ghost
-	answered time.Time // when a request was last served
-}
-
-// NewWatchProgress tells on w, which terminal says is one.
-func NewWatchProgress(w io.Writer, terminal bool) *WatchProgress {
-	return &WatchProgress{Progress: NewProgress(w, terminal, 1, 0), answered: time.Now()}
-}
-
-// Watching takes the keys.
-func (p *WatchProgress) Watching(ghosts []*runner.Ghost) {
-	p.ghosts = ghosts
-	p.phase.Store("keys")
-	if p.bar != nil {
-		p.bar.SetTotal(int64(len(ghosts)), false)
-	}
-}
-
-// Asked tells how many keys are done with.
-func (p *WatchProgress) Asked(_ *runner.Ghost, e *runner.Exchange) {
-	if e.Reply.Outcome.Served() {
-		p.answered = time.Now()
-	}
-	if p.bar != nil {
-		p.bar.SetCurrent(p.closed())
-		return
-	}
-	p.tell(func() string {
-		text := fmt.Sprintf("%d of %d keys are done after %s", p.closed(), len(p.ghosts), time.Since(p.start).Round(time.Second))
-		if silence := time.Since(p.answered); silence > tellEvery {
-			text += fmt.Sprintf("; nothing was answered for %s", silence.Round(time.Second))
-		}
-		return text
-	})
-}
-
-// ProbeProgress is an observer that tells how far a probe is.
-type ProbeProgress struct {
-	*Progress
-	questions int
-	begun     map[string]bool
-}
-
-// NewProbeProgress tells on w, which terminal says is one, of so many questions.
-func NewProbeProgress(w io.Writer, terminal bool, questions int) *ProbeProgress {
-	p := &ProbeProgress{Progress: NewProgress(w, terminal, questions, 0), questions: questions, begun: make(map[string]bool)}
-	p.phase.Store("questions")
-	return p
-}
-
-// Answered tells how many questions were begun.
-func (p *ProbeProgress) Answered(question string, _ *runner.Exchange) {
-	p.begun[question] = true
-	if p.bar != nil {
-		p.bar.SetCurrent(int64(len(p.begun)))
-		return
-	}
-	p.tell(func() string {
-		return fmt.Sprintf("%d of %d questions were asked after %s", len(p.begun), p.questions, time.Since(p.start).Round(time.Second))
-	})
-}
-
-func (p *WatchProgress) closed() (n int64) {
-	for _, g := range p.ghosts {
-		if g.Closed {
-			n++
-		}
-	}
-	return n
 }

@@ -31,8 +31,8 @@ func resultOf(t *testing.T, scenario, url string, change func(*RunHeader, *runne
 			t.Fatal(err)
 		}
 		raced, twin := Raced(scenarios.Find(scenario).(scenarios.Contest), false)
-		plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 20, Timeout: time.Second, Settle: time.Second,
-			Race: raced, ControlRounds: 3, Unguarded: twin == nil}
+		plan := runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second},
+			Contenders: 12, Rounds: 20, Settle: time.Second, Race: raced, ControlRounds: 3, Unguarded: twin == nil}
 		if twin != nil {
 			plan.Twin = twin
 		}
@@ -54,11 +54,7 @@ func resultOf(t *testing.T, scenario, url string, change func(*RunHeader, *runne
 		}
 		defer r.Close()
 		summary := r.Run(t.Context(), collector, collector)
-		end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
-		if summary.Stopped != nil {
-			end.Stopped = summary.Stopped.Error()
-		}
-		result = collector.Make(end)
+		result = collector.Make(summary.End())
 	})
 	return result
 }

@@ -65,7 +65,7 @@ func GhostRows(ghosts []*runner.Ghost, wanted func(*runner.Ghost) bool) [][]any 
 	judge := scenarios.NewGhostJudge(ghosts[0].Run)
 	judge.Watching(ghosts)
 	var rows [][]any
-	for i, k := range judge.Conclude(scenarios.GhostEnd{}).Detail.Ghosts.Keys {
+	for i, k := range judge.Conclude(runner.End{}).Detail.Ghosts.Keys {
 		g := ghosts[i]
 		if !wanted(g) {
 			continue

@@ -282,7 +282,7 @@ func (n *TrendNight) watched(ghosts []*runner.Ghost) {
 		return
 	}
 	judge.Watching(taken)
-	report := judge.Conclude(scenarios.GhostEnd{}).Detail.Ghosts
+	report := judge.Conclude(runner.End{}).Detail.Ghosts
 	n.Sweep = report.Median
 	for i := range report.Keys {
 		if k := &report.Keys[i]; k.Arm == scenarios.WriteArm && k.LastBlocked != nil && (n.Longest == nil || *k.LastBlocked > *n.Longest) {

@@ -55,13 +55,11 @@ func (i *instant) Do(_ context.Context, op targets.Op) targets.Reply {
 // silent is an observer of nothing.
 type silent struct{}
 
-func (silent) Controls(*runner.Controls)  {}
-func (silent) Round(*runner.Round)        {}
-func (silent) Late(int, *runner.Exchange) {}
+func (silent) Observe(runner.Event) {}
 
 func plan(contenders, rounds int) runner.Plan {
-	return runner.Plan{Run: "01BENCH", Prefix: "contend-", Contenders: contenders, Rounds: rounds, Timeout: 10 * time.Second,
-		Race: scenarios.FailIfExists{}, SkipControls: true, Unguarded: true}
+	return runner.Plan{Setup: runner.Setup{Run: "01BENCH", Prefix: "contend-", Timeout: 10 * time.Second, SkipControls: true},
+		Contenders: contenders, Rounds: rounds, Race: scenarios.FailIfExists{}, Unguarded: true}
 }
 
 // start opens a run that ends with the test.
@@ -92,7 +90,7 @@ func BenchmarkMillionOperations(b *testing.B) {
 			b.Fatal(err)
 		}
 		summary := start(b, &instant{}, plan(contenders, rounds)).Run(b.Context(), collector, collector)
-		r := collector.Make(runner.End{Rounds: summary.Rounds})
+		r := collector.Make(summary.End())
 		if r.Winners.One != rounds {
 			b.Fatalf("%+v", r.Winners)
 		}

@@ -146,11 +146,15 @@ func (w *waits) Waiting(why string, d time.Duration) {
 	w.told = append(w.told, fmt.Sprintf("%s: %s", d, why))
 }
 
-func (w *waits) Late(round int, e *runner.Exchange) {
+func (w *waits) Observe(e runner.Event) {
+	if e.Late == nil {
+		w.history.Observe(e)
+		return
+	}
 	if w.late == nil {
 		w.late = make(map[int]targets.Outcome)
 	}
-	w.late[round] = e.Reply.Outcome
+	w.late[e.Late.Round] = e.Late.Read.Reply.Outcome
 }
 
 // Late reads and the removal of keys wait until a spent quota is renewed, and say
@@ -257,18 +261,13 @@ func (once) Observe(g *runner.Ghost, e *runner.Exchange) {
 	g.Closed, g.Created = true, &runner.Observation{Return: e.Return}
 }
 
-// watching is an observer of a watch that is told of waits.
-type watching struct{ waits }
-
-func (*watching) Watching([]*runner.Ghost)              {}
-func (*watching) Asked(*runner.Ghost, *runner.Exchange) {}
-
 func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 	for name, renewed := range map[string]time.Duration{"renewed": time.Minute, "spent for good": 1000 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				target := newQuota(25, renewed)
-				watch, err := runner.OpenWatch(t.Context(), target, runner.WatchPlan{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, Sessions: 4, SkipControls: true})
+				watch, err := runner.OpenWatch(t.Context(), target, runner.WatchPlan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, SkipControls: true},
+					Sessions: 4})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -277,7 +276,7 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 				for i := range 20 {
 					ghosts = append(ghosts, &runner.Ghost{Key: fmt.Sprintf("contend-01TEST-g%d", i), Epoch: watch.Start()})
 				}
-				w := &watching{}
+				w := &waits{}
 				summary := watch.Run(t.Context(), once{}, ghosts, nil, nil, w)
 				if renewed == time.Minute && (summary.Left != nil || len(target.held) > 0) {
 					t.Errorf("%v; %d keys are left", summary.Left, len(target.held))
@@ -293,15 +292,10 @@ func TestAWatchWaitsToRemoveItsKeys(t *testing.T) {
 	}
 }
 
-// answered is an observer of a probe that is told of waits.
-type answered struct{ waits }
-
-func (*answered) Answered(string, *runner.Exchange) {}
-
 func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := newQuota(4, time.Minute)
-		plan := runner.ProbePlan{Timeout: time.Second}
+		plan := runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second}}
 		for _, key := range []string{"a", "b", "c"} {
 			plan.Inquiries = append(plan.Inquiries, runner.Inquiry{ID: key,
 				Steps:  []runner.Step{{Op: targets.Op{Kind: targets.Write, Key: key}}},
@@ -312,7 +306,7 @@ func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		a := &answered{}
+		a := &waits{}
 		summary := p.Run(t.Context(), a)
 		if summary.Left != nil || len(target.held) > 0 || len(a.told) == 0 {
 			t.Errorf("%v; %d keys are left; told %q", summary.Left, len(target.held), a.told)
@@ -323,7 +317,7 @@ func TestAProbeWaitsToRemoveItsKeys(t *testing.T) {
 func TestProbeTakesWhatIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := metered{&scripted{do: always(targets.OK)}}
-		plan := runner.ProbePlan{Timeout: time.Second, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}
+		plan := runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}}
 		for i := range 20 {
 			plan.Inquiries = append(plan.Inquiries, inquiry(fmt.Sprint(i), "a", "b"))
 		}

@@ -3,34 +3,34 @@ package runner
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"contend/targets"
 )
 
-// connection is what a run of any shape has to a target: the making of sessions, one
-// clock, and the budget.
+// connection is what a run has to a target: one clock, the budget, and the way to send
+// a request.
 type connection struct {
 	target   targets.Target
 	timeout  time.Duration // of one request
 	start    time.Time
 	requests context.Context // of requests: not cut off by an interrupt
 	budget   budget
-	warmUp   int            // as targets.Description has it
 	server   targets.Server // as it told of itself
-	reopened atomic.Int64   // requests that opening sessions again has sent
 	told     Waiter         // nil: nobody
 }
 
-// Waiter is an observer that is told what a run waits for, and how long, before it
-// does.
-type Waiter interface {
-	Waiting(why string, d time.Duration)
+// wait tells whether ctx did not end before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
-
-// listen lets an observer know of waits, if it wants to.
-func (l *connection) listen(observer any) { l.told, _ = observer.(Waiter) }
 
 // pause waits, and tells whether ctx did not end before.
 func (l *connection) pause(ctx context.Context, why string, d time.Duration) bool {
@@ -85,45 +85,6 @@ func newConnection(ctx context.Context, target targets.Target, timeout time.Dura
 
 // patience is how long connecting may take.
 func (l *connection) patience() time.Duration { return max(l.timeout, 10*time.Second) }
-
-// prepare makes what the run needs at the target.
-func (l *connection) prepare(ctx context.Context, needs targets.Needs) error {
-	d := l.target.Describe()
-	if err := d.Check(needs); err != nil {
-		return err
-	}
-	l.warmUp = d.WarmUp
-	needs.Timeout = l.timeout
-	if err := l.spend(ctx, warmUp(l.warmUp, needs.Sessions)); err != nil {
-		return err
-	}
-	// Some open the sessions of the run, as many side by side.
-	ctx, cancel := context.WithTimeout(ctx, l.patience()*time.Duration(1+needs.Sessions/openAtOnce))
-	defer cancel()
-	var err error
-	l.server, err = l.target.Prepare(ctx, needs)
-	return err
-}
-
-// Described is the target with what its server told of itself.
-func (l *connection) Described() targets.Description { return l.target.Describe().With(l.server) }
-
-// Server is what the server told of itself.
-func (l *connection) Server() targets.Server { return l.server }
-
-// warmUp is what connecting so many sessions sends, where each sends so much.
-func warmUp(each, sessions int) int {
-	if each == 0 {
-		return 0
-	}
-	return 1 + each*sessions
-}
-
-func (l *connection) session(ctx context.Context, contender int) (targets.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.patience())
-	defer cancel()
-	return l.target.Open(ctx, contender)
-}
 
 // exchange sends e.Op and fills in the reply and the times.
 func (l *connection) exchange(session targets.Session, e *Exchange) {
@@ -202,28 +163,3 @@ func (l *connection) within(e *Exchange, at time.Time) time.Duration {
 	}
 	return min(max(at.Sub(l.start), e.Call), e.Return)
 }
-
-// broken tells whether the connection that an exchange was made over may be.
-func broken(e *Exchange) bool {
-	return e.Reply.Outcome == targets.Unknown || e.Reply.Outcome == targets.NotSent
-}
-
-// reopen replaces a session whose connection may be broken.
-func (l *connection) reopen(session *targets.Session, contender int) {
-	(*session).Close()
-	fresh, err := l.session(l.requests, contender)
-	if err != nil {
-		fresh = closedSession{err}
-	} else {
-		l.reopened.Add(int64(l.warmUp))
-	}
-	*session = fresh
-}
-
-// closedSession stands in for one that could not be opened again.
-type closedSession struct{ err error }
-
-func (s closedSession) Do(context.Context, targets.Op) targets.Reply {
-	return targets.Reply{Outcome: targets.NotSent, Code: "connection", Message: s.err.Error()}
-}
-func (s closedSession) Close() error { return nil }

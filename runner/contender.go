@@ -4,20 +4,19 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
 	"contend/targets"
 )
 
-// Contender is one of those that are let go at once. Its methods are for its
+// Contender is one of those that are released at once. Its methods are for its
 // own goroutine.
 type Contender struct {
 	Number int
 	Round  *Round // its key and seeds; not its exchanges
 
 	run      *Runner
-	session  targets.Session
+	member   *member
 	starts   chan start
 	start    start
 	standing bool      // at the gate, or on its way there
@@ -32,9 +31,6 @@ type start struct {
 	over    context.Context // ended: the run is interrupted
 	contest Contest
 	round   *Round
-	gates   *barriers
-	gate    chan struct{} // closed to let all go
-	instant *time.Time    // set before the gate is closed
 }
 
 // contend runs the contender's part of every round. It is one goroutine for the
@@ -44,8 +40,7 @@ func (c *Contender) contend() {
 		c.start, c.Round, c.ops, c.writes, c.standing = s, s.round, c.ops[:0], 0, true
 		s.contest.Contend(c)
 		c.pass()
-		s.gates.leave()
-		c.run.done <- struct{}{}
+		c.run.meetings.leave()
 	}
 }
 
@@ -57,21 +52,22 @@ func (c *Contender) pass() {
 		return
 	}
 	c.standing = false
-	c.run.ready <- struct{}{}
-	<-c.start.gate
-	c.instant = *c.start.instant
-	c.hold(time.Duration(c.Number)*c.run.plan.Stagger, time.Sleep)
+	c.instant = c.run.meetings.wait("")
+	c.hold(c.run.strategy.apart(c.Number), func(d time.Duration) { wait(c.start.over, d) })
+	// A round of a sweep holds its offset: it is written down.
 	c.hold(c.Round.delay(c.Number), waitExactly)
 }
 
-// hold releases the contender so long after the others.
+// hold releases the contender so long after the others, or as soon as the run is
+// interrupted, if wait hears that.
 func (c *Contender) hold(d time.Duration, wait func(time.Duration)) {
 	if d <= 0 {
 		return
 	}
+	began := time.Now()
 	wait(d)
 	if !c.instant.IsZero() {
-		c.instant = c.instant.Add(d)
+		c.instant = c.instant.Add(min(d, time.Since(began)))
 	}
 }
 
@@ -123,23 +119,33 @@ func (c *Contender) Random() *rand.Rand {
 func (c *Contender) Do(op targets.Op) *targets.Reply {
 	c.ops = append(c.ops, Exchange{Contender: c.Number, Op: op})
 	e := &c.ops[len(c.ops)-1]
-	stager, stages := c.session.(targets.Stager)
-	if stages && c.standing && op.Kind == targets.Write && c.run.server.Lead == 0 {
-		c.run.stage(stager, e, c.run.plan.Release, c.meet)
+	if c.standing && op.Kind == targets.Write && c.stage(e) {
 		c.pass()
 		return &e.Reply
 	}
 	c.pass()
 	e.Op.NotBefore = c.instant
-	c.run.exchange(c.session, e)
+	c.run.exchange(c.member.session, e)
 	return &e.Reply
+}
+
+// stage makes a write ready, meets the others, and goes on. It does nothing, and gives
+// false, where the session or the release has no such halt.
+func (c *Contender) stage(e *Exchange) bool {
+	stager, able := c.member.session.(targets.Stager)
+	how := c.run.strategy.ahead()
+	if !able || how == "" {
+		return false
+	}
+	c.run.stage(stager, e, how, c.meet)
+	return true
 }
 
 // Barrier holds the contender until all that are still in the round have come
 // to the barrier of this name.
 func (c *Contender) Barrier(name string) {
 	c.pass()
-	c.instant = c.start.gates.wait(name)
+	c.instant = c.run.meetings.wait(name)
 }
 
 // Token names a write: its key (which names the run and the round), the
@@ -152,83 +158,4 @@ func Token(key string, contender, attempt int) string {
 	b = append(b, "-a"...)
 	b = strconv.AppendInt(b, int64(attempt), 10)
 	return string(b)
-}
-
-// follow notes that the exchange began after an instant, where the clock was too
-// coarse to show it.
-func (e *Exchange) follow(instant time.Duration) {
-	e.Call = max(e.Call, instant+1)
-	e.Began = max(e.Began, e.Call)
-	e.Sent = max(e.Sent, e.Began)
-	if e.Guard > 0 {
-		e.Guard = max(e.Guard, e.Sent)
-	}
-	e.Return = max(e.Return, e.Sent, e.Guard)
-}
-
-// shift moves the exchange to another clock.
-func (e *Exchange) shift(by time.Duration) {
-	e.Call, e.Began, e.Sent, e.Return = e.Call+by, e.Began+by, e.Sent+by, e.Return+by
-	if e.Guard > 0 {
-		e.Guard += by
-	}
-}
-
-// barriers are the named barriers of one round.
-type barriers struct {
-	lead   time.Duration
-	mu     sync.Mutex
-	active int // contenders that have not left the round
-	named  map[string]*barrier
-}
-
-type barrier struct {
-	arrived int
-	open    bool
-	gate    chan struct{}
-	instant time.Time // of those that were let go
-}
-
-// wait gives the instant before which nothing is to reach the store.
-func (b *barriers) wait(name string) time.Time {
-	b.mu.Lock()
-	if b.named == nil {
-		b.named = make(map[string]*barrier)
-	}
-	at := b.named[name]
-	if at == nil {
-		at = &barrier{gate: make(chan struct{})}
-		b.named[name] = at
-	}
-	at.arrived++
-	at.openIf(at.arrived >= b.active, b.lead)
-	b.mu.Unlock()
-	<-at.gate
-	return at.instant
-}
-
-func (b *barriers) leave() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.active--
-	for _, at := range b.named {
-		at.openIf(at.arrived >= b.active, b.lead)
-	}
-}
-
-func (b *barrier) openIf(all bool, lead time.Duration) {
-	if all && !b.open {
-		b.open = true
-		b.instant = instantAhead(lead)
-		close(b.gate)
-	}
-}
-
-// instantAhead is the instant that contenders of a relayed target are given in
-// common; zero where the target does not relay.
-func instantAhead(lead time.Duration) time.Time {
-	if lead == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(lead)
 }

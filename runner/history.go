@@ -1,5 +1,5 @@
-// Package runner lets contenders go at one moment and writes down every
-// request and reply. What it leaves is plain data: rounds of exchanges.
+// Package runner releases contenders at one moment and writes down every request
+// and reply. What it leaves is plain data: rounds of exchanges.
 package runner
 
 import (
@@ -60,6 +60,26 @@ func (e *Exchange) UnmarshalJSON(b []byte) error {
 		e.Guard = e.Sent
 	}
 	return nil
+}
+
+// follow notes that the exchange began after an instant, where the clock was too
+// coarse to show it.
+func (e *Exchange) follow(instant time.Duration) {
+	e.Call = max(e.Call, instant+1)
+	e.Began = max(e.Began, e.Call)
+	e.Sent = max(e.Sent, e.Began)
+	if e.Guard > 0 {
+		e.Guard = max(e.Guard, e.Sent)
+	}
+	e.Return = max(e.Return, e.Sent, e.Guard)
+}
+
+// shift moves the exchange to another clock.
+func (e *Exchange) shift(by time.Duration) {
+	e.Call, e.Began, e.Sent, e.Return = e.Call+by, e.Began+by, e.Sent+by, e.Return+by
+	if e.Guard > 0 {
+		e.Guard += by
+	}
 }
 
 // Round is one contest on one fresh key. The runner uses its memory again for
@@ -177,74 +197,11 @@ type Controls struct {
 	Skipped    bool       `json:"skipped,omitempty"`
 }
 
-// Observer is told of everything in the order it happened, from one goroutine.
-type Observer interface {
-	Controls(*Controls)
-	Round(*Round)
-	// Late hands over the read of a round's key at the end of the run. Round 0 is the
-	// key of the nonce, which nobody contends for: one read, and where that shows
-	// no record another by another session.
-	Late(round int, read *Exchange)
-}
-
-// Observers is an observer that shows everything to each of them in turn.
-type Observers []Observer
-
-// Controls shows the controls.
-func (o Observers) Controls(c *Controls) {
-	for _, each := range o {
-		each.Controls(c)
-	}
-}
-
-// Round shows a round.
-func (o Observers) Round(r *Round) {
-	for _, each := range o {
-		each.Round(r)
-	}
-}
-
-// Late shows a late read.
-func (o Observers) Late(round int, read *Exchange) {
-	for _, each := range o {
-		each.Late(round, read)
-	}
-}
-
-// Waiting tells those that want to know of waits.
-func (o Observers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
-
-// WatchObservers is one that shows everything to each of them in turn.
-type WatchObservers []WatchObserver
-
-// Controls shows the controls.
-func (o WatchObservers) Controls(c *Controls) {
-	for _, each := range o {
-		each.Controls(c)
-	}
-}
-
-// Watching shows the keys.
-func (o WatchObservers) Watching(ghosts []*Ghost) {
-	for _, each := range o {
-		each.Watching(ghosts)
-	}
-}
-
-// Asked shows a reply.
-func (o WatchObservers) Asked(g *Ghost, e *Exchange) {
-	for _, each := range o {
-		each.Asked(g, e)
-	}
-}
-
-// Waiting tells those that want to know of waits.
-func (o WatchObservers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
-
-func tellWaiting[O any](observers []O, why string, d time.Duration) {
-	for _, each := range observers {
-		if w, ok := any(each).(Waiter); ok {
-			w.Waiting(why, d)
+func firstNonEmpty(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
 		}
 	}
+	return ""
 }

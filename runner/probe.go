@@ -28,55 +28,22 @@ type Step struct {
 // ProbePlan says what a probe asks, in this order; an inquiry that waits goes on
 // when the others have been begun.
 type ProbePlan struct {
-	Base      string        // what every key begins with
-	Timeout   time.Duration // of one request
-	Limits    []targets.Limit
+	Setup
 	Inquiries []Inquiry
-}
-
-// ProbeObserver is told of every reply in the order it came, from one goroutine.
-type ProbeObserver interface {
-	Answered(inquiry string, e *Exchange)
-}
-
-// ProbeObservers is one that tells each of them in turn.
-type ProbeObservers []ProbeObserver
-
-// Answered tells of a reply.
-func (o ProbeObservers) Answered(inquiry string, e *Exchange) {
-	for _, each := range o {
-		each.Answered(inquiry, e)
-	}
-}
-
-// Waiting tells those that want to know of waits.
-func (o ProbeObservers) Waiting(why string, d time.Duration) { tellWaiting(o, why, d) }
-
-// ProbeSummary is what a probe tells beside its history.
-type ProbeSummary struct {
-	Requests    int64
-	Units       int64 // of the store's quota; 0: it counts requests
-	Elapsed     time.Duration
-	Interrupted bool
-	Stopped     error // why it ended early: the target answered nothing any more
-	Left        error // a *Left where keys were left behind, or may have been
 }
 
 // Prober is one probe, with its session open.
 type Prober struct {
-	connection
-	plan     ProbePlan
-	session  targets.Session
-	observer ProbeObserver
-	silent   int    // requests since the last that was answered
-	refusal  string // the first of those
-	summary  ProbeSummary
+	crew
+	plan    ProbePlan
+	silent  int    // requests since the last that was answered
+	refusal string // the first of those
 }
 
 // OpenProbe connects to the target and opens the session. Nothing is asked yet.
 // Close ends it.
 func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Prober, error) {
-	p := &Prober{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan}
+	p := &Prober{crew: newCrew(ctx, target, &plan.Setup), plan: plan}
 	// What the target has no condition for is asked too, and is then its answer.
 	needs := targets.Needs{Sessions: 1}
 	for _, guard := range []targets.Guard{targets.IfAbsent, targets.IfVersion} {
@@ -84,21 +51,15 @@ func OpenProbe(ctx context.Context, target targets.Target, plan ProbePlan) (*Pro
 			needs.Guards = append(needs.Guards, guard)
 		}
 	}
-	if err := p.prepare(ctx, needs); err != nil {
+	if err := p.open(ctx, needs, ByRunner); err != nil {
 		return nil, err
 	}
-	var err error
-	if p.session, err = p.connection.session(ctx, ByRunner); err != nil {
-		return nil, err
-	}
-	d := target.Describe()
-	p.summary.Requests = int64(warmUp(d.WarmUp, 1))
-	p.summary.Units = p.summary.Requests * int64(d.Units(0))
+	p.summary.Units = p.summary.Requests * int64(target.Describe().Units(0))
 	return p, nil
 }
 
 // Close ends the session.
-func (p *Prober) Close() { p.session.Close() }
+func (p *Prober) Close() { p.close() }
 
 // Answered tells whether a reply is the store's word on a request: it is not where
 // no answer came, or one that put the request off.
@@ -122,9 +83,9 @@ type pursuit struct {
 }
 
 // Run asks everything and removes what it wrote. When ctx ends it asks no more.
-func (p *Prober) Run(ctx context.Context, observer ProbeObserver) ProbeSummary {
-	p.observer = observer
-	p.listen(observer)
+func (p *Prober) Run(ctx context.Context, observer Observer) Summary {
+	p.showTo(observer)
+	p.show(Event{Controls: &Controls{Skipped: true}})
 	all := make([]*pursuit, len(p.plan.Inquiries))
 	for i := range all {
 		all[i] = &pursuit{Inquiry: &p.plan.Inquiries[i]}
@@ -137,9 +98,7 @@ func (p *Prober) Run(ctx context.Context, observer ProbeObserver) ProbeSummary {
 	}
 	p.summary.Interrupted = ctx.Err() != nil
 	p.summary.Left = p.clean(all)
-	p.summary.Requests += p.reopened.Load()
-	p.summary.Elapsed = time.Since(p.start)
-	return p.summary
+	return p.end()
 }
 
 // pursue takes the steps up to the next that has to wait, and tells whether there is
@@ -150,17 +109,12 @@ func (p *Prober) pursue(ctx context.Context, each *pursuit) bool {
 		if step.After > 0 && each.next > began {
 			return true
 		}
-		wait := time.NewTimer(each.due - time.Since(p.start))
-		select {
-		case <-ctx.Done():
-		case <-wait.C:
-		}
-		wait.Stop()
+		wait(ctx, each.due-time.Since(p.start))
 		if p.summary.Stopped != nil || ctx.Err() != nil || p.spend(ctx, p.cost(step.Op)) != nil {
 			return false
 		}
 		e := p.ask(step.Op)
-		p.observer.Answered(each.ID, &e)
+		p.show(Event{Answer: &Answer{each.ID, &e}})
 		each.left = each.left || mayHaveWritten(&e)
 		if p.silent >= unservedRounds {
 			p.summary.Stopped = unserved(fmt.Errorf("the target answered none of the last %d requests", p.silent), p.refusal)
@@ -196,7 +150,7 @@ func mayHaveWritten(e *Exchange) bool {
 // ask sends one request and counts it.
 func (p *Prober) ask(op targets.Op) Exchange {
 	e := Exchange{Contender: ByRunner, Op: op}
-	p.exchange(p.session, &e)
+	p.exchange(p.members[0].session, &e)
 	p.summary.Requests += int64(e.Reply.Attempts)
 	p.summary.Units += int64(e.Reply.Attempts * p.target.Describe().Units(sizeOf(op)))
 	switch {
@@ -206,7 +160,7 @@ func (p *Prober) ask(op targets.Op) Exchange {
 		p.silent, p.refusal = p.silent+1, firstNonEmpty(p.refusal, e.Reply.Text())
 	}
 	if broken(&e) {
-		p.reopen(&p.session, ByRunner)
+		p.reopen(&p.members[0])
 	}
 	return e
 }
@@ -225,9 +179,9 @@ func (p *Prober) clean(all []*pursuit) error {
 	left := &Left{}
 	written := slices.DeleteFunc(slices.Clone(all), func(each *pursuit) bool { return !each.left })
 	p.remove(left, written)
-	keys, requests, err := p.look(p.plan.Base, func(string) bool { return true })
-	p.summary.Requests += int64(requests)
-	p.summary.Units += int64(requests * p.target.Describe().Units(0))
+	before := p.summary.Requests
+	keys, err := p.look(p.plan.key(""), func(string) bool { return true })
+	p.summary.Units += (p.summary.Requests - before) * int64(p.target.Describe().Units(0))
 	if left.Keys = keys; len(written) > 0 {
 		left.Unseen = err
 	}

@@ -22,8 +22,10 @@ type heard struct {
 	exchanges []runner.Exchange
 }
 
-func (h *heard) Answered(question string, e *runner.Exchange) {
-	h.questions, h.exchanges = append(h.questions, question), append(h.exchanges, *e)
+func (h *heard) Observe(e runner.Event) {
+	if a := e.Answer; a != nil {
+		h.questions, h.exchanges = append(h.questions, a.Question), append(h.exchanges, *a.Exchange)
+	}
 }
 
 func named(key string) targets.Op { return targets.Op{Kind: targets.Raw, Key: key} }
@@ -37,7 +39,7 @@ func inquiry(id string, keys ...string) runner.Inquiry {
 	return q
 }
 
-func ask(t *testing.T, ctx context.Context, target targets.Target, plan runner.ProbePlan) (*heard, runner.ProbeSummary) {
+func ask(t *testing.T, ctx context.Context, target targets.Target, plan runner.ProbePlan) (*heard, runner.Summary) {
 	t.Helper()
 	plan.Timeout = time.Second
 	p, err := runner.OpenProbe(t.Context(), target, plan)
@@ -169,7 +171,8 @@ func TestProbeTellsWhatItLeaves(t *testing.T) {
 			if c.unlisted {
 				target.list = func(string) ([]targets.Op, error) { return nil, errors.New("no answer") }
 			}
-			_, summary := ask(t, t.Context(), target, runner.ProbePlan{Base: "base-", Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
+			_, summary := ask(t, t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Prefix: "base"},
+				Inquiries: []runner.Inquiry{inquiry("1", "a"), inquiry("2", "b")}})
 			if told := fmt.Sprint(summary.Left); !strings.Contains(told, c.want) || len(target.ops) != 2+c.tried {
 				t.Errorf("%+v: told %s after %d requests", c, told, len(target.ops))
 			}
@@ -190,7 +193,8 @@ func TestProbeKeepsItsBudget(t *testing.T) {
 		target := metered{&scripted{do: always(targets.OK)}}
 		large := inquiry("large", "a")
 		large.Steps[0].Op.Raw = json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
-		plan := runner.ProbePlan{Inquiries: []runner.Inquiry{inquiry("1", "b", "c"), large, inquiry("2", "d")}, Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}}
+		plan := runner.ProbePlan{Setup: runner.Setup{Limits: []targets.Limit{{Requests: 5, Per: time.Minute}}},
+			Inquiries: []runner.Inquiry{inquiry("1", "b", "c"), large, inquiry("2", "d")}}
 		h, summary := ask(t, t.Context(), target, plan)
 		// Connecting 2 and two requests are a minute's; the next minute's are the large one, of 4
 		// units, and one more; then come the removals.
@@ -210,13 +214,13 @@ func TestProbeKeepsItsBudget(t *testing.T) {
 func TestProbeIsReplayed(t *testing.T) {
 	var record bytes.Buffer
 	recorder := runner.NewRecorder(&record, map[string]any{"run": "01TEST"})
-	recorder.Controls(&runner.Controls{Skipped: true})
 	first := &heard{}
-	both := runner.ProbeObservers{recorder, first}
+	both := runner.Observers{recorder, first}
 	target := &scripted{do: func(_ int, op targets.Op) targets.Reply {
 		return targets.Reply{Outcome: targets.Invalid, Code: "NO", Status: 400, Raw: json.RawMessage(fmt.Sprintf(`{"key":%q}`, op.Key))}
 	}}
-	p, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: time.Second, Inquiries: []runner.Inquiry{inquiry("1", "a", "b"), inquiry("2", "c")}})
+	p, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: time.Second},
+		Inquiries: []runner.Inquiry{inquiry("1", "a", "b"), inquiry("2", "c")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +230,9 @@ func TestProbeIsReplayed(t *testing.T) {
 	}
 	replay := func(text string) (*heard, runner.End, error) {
 		again := &heard{}
-		end, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Shown, error) { return runner.Shown{Probe: again}, nil })
+		end, err := runner.Replay(strings.NewReader(text), func(json.RawMessage) (runner.Shown, error) {
+			return runner.Shown{Shape: runner.Probe, Observer: again}, nil
+		})
 		return again, end, err
 	}
 	again, end, err := replay(record.String())

@@ -81,12 +81,12 @@ func BenchmarkContendedCreates(b *testing.B) {
 }
 
 // raced notes when the first and the last round were over.
-type raced struct {
-	silent
-	first, last time.Time
-}
+type raced struct{ first, last time.Time }
 
-func (r *raced) Round(*runner.Round) {
+func (r *raced) Observe(e runner.Event) {
+	if e.Round == nil {
+		return
+	}
 	if r.last = time.Now(); r.first.IsZero() {
 		r.first = r.last
 	}
@@ -117,12 +117,13 @@ func redisBenchmark(b *testing.B, address string, clients int) float64 {
 
 // skews notes for each round the time from the first request sent to the last, the
 // longest way from a call to its sending, and the reach.
-type skews struct {
-	silent
-	spread, way, reach []time.Duration
-}
+type skews struct{ spread, way, reach []time.Duration }
 
-func (s *skews) Round(r *runner.Round) {
+func (s *skews) Observe(e runner.Event) {
+	r := e.Round
+	if r == nil {
+		return
+	}
 	first, last := r.Ops[0].Sent, r.Ops[0].Sent
 	var won *runner.Exchange
 	for i := range r.Ops {

@@ -53,16 +53,16 @@ func gone(r *targets.Reply) bool {
 var lookAgain = []time.Duration{0, 100 * time.Millisecond, time.Second}
 
 // look lists what begins with the prefix and should be gone. It gives the keys that
-// every listing showed, and how many requests that took.
-func (l *connection) look(prefix string, should func(key string) bool) (keys []string, requests int, err error) {
-	for _, wait := range lookAgain {
-		time.Sleep(wait)
-		_ = l.spend(l.requests, 1)
-		deletes, n, err := l.list(prefix)
-		requests += n
-		l.budget.book(time.Now(), 1, max(n-1, 0), 0)
+// every listing showed.
+func (c *crew) look(prefix string, should func(key string) bool) (keys []string, err error) {
+	for _, d := range lookAgain {
+		wait(c.requests, d)
+		_ = c.spend(c.requests, 1)
+		deletes, n, err := c.list(prefix)
+		c.summary.Requests += int64(n)
+		c.budget.book(time.Now(), 1, max(n-1, 0), 0)
 		if err != nil {
-			return nil, requests, err
+			return nil, err
 		}
 		keys = nil
 		for i := range deletes {
@@ -74,41 +74,40 @@ func (l *connection) look(prefix string, should func(key string) bool) (keys []s
 			break
 		}
 	}
-	return keys, requests, nil
+	return keys, nil
 }
 
 // list gives up where it takes longer than anybody would wait.
-func (l *connection) list(prefix string) (deletes []targets.Op, requests int, err error) {
-	ctx, cancel := context.WithTimeout(l.requests, l.patience())
+func (c *crew) list(prefix string) (deletes []targets.Op, requests int, err error) {
+	ctx, cancel := context.WithTimeout(c.requests, c.patience())
 	defer cancel()
-	return l.target.List(ctx, prefix)
+	return c.target.List(ctx, prefix)
 }
 
-// removeOver sends deletes over sessions, side by side, and hands over what came of
+// removeAll sends deletes over all sessions, side by side, and hands over what came of
 // each, from one goroutine. It gives up on a target that serves none of them.
-func (l *connection) removeOver(sessions []targets.Session, deletes []targets.Op, got func(i int, r *targets.Reply)) {
-	type answer struct {
-		i     int
-		reply targets.Reply
-	}
+func (c *crew) removeAll(deletes []targets.Op, got func(i int, r *targets.Reply)) {
 	// The budget is not safe for several: it is spent here.
-	next, answers := make(chan int), make(chan answer)
+	next, answers := make(chan int), make(chan removed)
 	var group errgroup.Group
-	for s := range sessions {
+	for s := range c.members {
 		group.Go(func() error {
 			for i := range next {
-				answers <- answer{i, l.remove(&sessions[s], s, deletes[i])}
+				answers <- removed{i, c.remove(&c.members[s], deletes[i])}
 			}
 			return nil
 		})
 	}
+	var todo []int // what a quota refuses is sent again, after the others
+	for i := range deletes {
+		todo = append(todo, i)
+	}
 	sent, unserved, refusals := 0, 0, 0
-	var refused []int          // for a quota: they are sent again
 	var refusal *targets.Reply // not waited for yet
-	take := func(a answer) {
+	take := func(a removed) {
 		sent--
 		if a.reply.Outcome == targets.Throttled {
-			refused, refusal = append(refused, a.i), &a.reply
+			todo, refusal = append(todo, a.i), &a.reply
 		} else {
 			refusals = 0
 		}
@@ -117,31 +116,23 @@ func (l *connection) removeOver(sessions []targets.Session, deletes []targets.Op
 		}
 		got(a.i, &a.reply)
 	}
-	for i := 0; (i < len(deletes) || sent > 0 || len(refused) > 0) && unserved < len(sessions); {
+	for (len(todo) > 0 || sent > 0) && unserved < len(c.members) {
 		if refusal != nil {
 			refusals++
-			if !l.backOff(l.requests, refusals, refusal) {
+			if !c.backOff(c.requests, refusals, refusal) {
 				break
 			}
 			refusal = nil
 		}
-		if i == len(deletes) && len(refused) == 0 {
+		if len(todo) == 0 {
 			take(<-answers)
 			continue
 		}
-		_ = l.spend(l.requests, 1)
-		for taken := false; !taken; {
-			job := i
-			if i == len(deletes) {
-				job = refused[0]
-			}
+		_ = c.spend(c.requests, 1)
+		for offered := false; !offered; {
 			select {
-			case next <- job:
-				if sent, taken = sent+1, true; i < len(deletes) {
-					i++
-				} else {
-					refused = refused[1:]
-				}
+			case next <- todo[0]:
+				sent, todo, offered = sent+1, todo[1:], true
 			case a := <-answers:
 				take(a)
 			}
@@ -154,12 +145,18 @@ func (l *connection) removeOver(sessions []targets.Session, deletes []targets.Op
 	_ = group.Wait()
 }
 
+// removed is what came of one of the deletes.
+type removed struct {
+	i     int
+	reply targets.Reply
+}
+
 // remove sends a delete.
-func (l *connection) remove(session *targets.Session, number int, op targets.Op) targets.Reply {
+func (c *crew) remove(m *member, op targets.Op) targets.Reply {
 	e := Exchange{Contender: ByRunner, Op: op}
-	l.exchange(*session, &e)
+	c.exchange(m.session, &e)
 	if broken(&e) {
-		l.reopen(session, number)
+		c.reopen(m)
 	}
 	return e.Reply
 }
@@ -179,34 +176,26 @@ func Remove(ctx context.Context, target targets.Target, prefix string, deletes [
 	if len(deletes) == 0 {
 		return Removal{}, nil
 	}
-	l := newConnection(ctx, target, timeout, limits)
-	l.requests, l.told = ctx, told
-	sessions := make([]targets.Session, min(removalSessions, len(deletes)))
-	if err := l.prepare(ctx, targets.Needs{Sessions: 1}); err != nil {
+	c := newCrew(ctx, target, &Setup{Timeout: timeout, Limits: limits})
+	c.requests, c.told = ctx, told
+	var numbers []int
+	for i := range min(removalSessions, len(deletes)) {
+		numbers = append(numbers, -1-i)
+	}
+	if err := c.openSome(ctx, targets.Needs{Sessions: 1}, numbers...); err != nil {
 		return Removal{}, err
 	}
-	for i := range sessions {
-		s, err := l.session(ctx, -1-i)
-		if err != nil {
-			sessions = sessions[:i]
-			if i == 0 {
-				return Removal{}, err
-			}
-			break // the others will do
-		}
-		defer func() { sessions[i].Close() }()
-		sessions[i] = s
-	}
+	defer c.close()
 	left := &Left{}
 	should := make(map[string]bool, len(deletes))
 	for i := range deletes {
 		should[deletes[i].Key] = true
 	}
-	l.removeOver(sessions, deletes, func(_ int, r *targets.Reply) { left.refuse(r) })
+	c.removeAll(deletes, func(_ int, r *targets.Reply) { left.refuse(r) })
 	if ctx.Err() != nil {
 		return Removal{}, ctx.Err()
 	}
-	left.Keys, _, left.Unseen = l.look(prefix, func(key string) bool { return should[key] })
+	left.Keys, left.Unseen = c.look(prefix, func(key string) bool { return should[key] })
 	if left.Unseen != nil {
 		return Removal{Left: left}, nil
 	}

@@ -82,13 +82,18 @@ type history struct {
 	late     []int
 }
 
-func (h *history) Controls(c *runner.Controls) { h.controls = append(h.controls, *c) }
-func (h *history) Round(r *runner.Round) {
-	kept := *r
-	kept.Seeds, kept.Ops, kept.Reads = slices.Clone(r.Seeds), slices.Clone(r.Ops), slices.Clone(r.Reads)
-	h.rounds = append(h.rounds, kept)
+func (h *history) Observe(e runner.Event) {
+	switch {
+	case e.Controls != nil:
+		h.controls = append(h.controls, *e.Controls)
+	case e.Round != nil:
+		kept := *e.Round
+		kept.Seeds, kept.Ops, kept.Reads = slices.Clone(kept.Seeds), slices.Clone(kept.Ops), slices.Clone(kept.Reads)
+		h.rounds = append(h.rounds, kept)
+	case e.Late != nil:
+		h.late = append(h.late, e.Late.Round)
+	}
 }
-func (h *history) Late(round int, _ *runner.Exchange) { h.late = append(h.late, round) }
 
 func run(t *testing.T, target targets.Target, p runner.Plan) (*history, runner.Summary) {
 	t.Helper()
@@ -556,7 +561,7 @@ func TestRecordIsReadBackAsItWas(t *testing.T) {
 	p := plan(3, 4)
 	p.Race, p.Twin, p.SkipControls, p.Unguarded, p.ControlRounds, p.ValueSize = scenarios.VersionCAS{}, scenarios.VersionCAS{}.Twin(), false, false, 1, 20
 	summary := start(t, target, p).Run(t.Context(), runner.Observers{h, recorder}, nil)
-	end := runner.End{Requests: summary.Requests, Rounds: summary.Rounds, Elapsed: summary.Elapsed}
+	end := summary.End()
 	if err := recorder.Finish(end, "for people"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,6 @@ import (
 	"contend/targets"
 )
 
-// showsNothing is an observer that looks at nothing.
-type showsNothing struct{}
-
-func (showsNothing) Controls(*Controls)  {}
-func (showsNothing) Round(*Round)        {}
-func (showsNothing) Late(int, *Exchange) {}
-
 // An interrupt may find contenders before their first request, in the last round that
 // was run, be it of the twin; in no other round can one be missing.
 func TestRoundThatLacksContenders(t *testing.T) {
@@ -49,14 +42,14 @@ func TestRoundThatLacksContenders(t *testing.T) {
 		if c.twin != nil {
 			controls.Twin = []Round{*c.twin}
 		}
-		rec.Controls(controls)
+		rec.Observe(Event{Controls: controls})
 		for _, r := range c.rounds {
-			rec.Round(r)
+			rec.Observe(Event{Round: r})
 		}
 		if err := rec.Finish(End{Rounds: len(c.rounds), Interrupted: c.interrupted}, nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Replay(&b, func(json.RawMessage) (Shown, error) { return Shown{Observer: showsNothing{}}, nil })
+		_, err := Replay(&b, func(json.RawMessage) (Shown, error) { return Shown{Observer: unseen{}}, nil })
 		if fails := err != nil; fails != c.fails || fails && !strings.Contains(err.Error(), "where the run had 2") {
 			t.Errorf("%s: %v", name, err)
 		}

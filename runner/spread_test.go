@@ -8,12 +8,13 @@ import (
 )
 
 // spreads notes the time from the first call of each round to the last.
-type spreads struct {
-	silent
-	each []time.Duration
-}
+type spreads struct{ each []time.Duration }
 
-func (s *spreads) Round(r *runner.Round) {
+func (s *spreads) Observe(e runner.Event) {
+	r := e.Round
+	if r == nil {
+		return
+	}
 	first, last := r.Ops[0].Call, r.Ops[0].Call
 	for i := range r.Ops {
 		first, last = min(first, r.Ops[i].Call), max(last, r.Ops[i].Call)

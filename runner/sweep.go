@@ -1,9 +1,6 @@
 package runner
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // Sweep is a series of offsets from −Most to Most in equal steps, the middle one 0: so
 // long after the first of two contenders the second is released, before it where that
@@ -61,35 +58,3 @@ func (r *Round) delay(contender int) time.Duration {
 // apart is how long after the first of its contenders the last is released for the
 // round's offset.
 func (r *Round) apart() time.Duration { return max(r.delay(0), r.delay(1)) }
-
-const (
-	// timerLate is how late a timer may be.
-	timerLate = 2 * time.Millisecond
-	// stillTurns without a step of the clock: it is too coarse, or goes on only when
-	// everybody waits.
-	stillTurns = 1000
-)
-
-// waitExactly waits to the microsecond, where the clock is as fine: it is busy for the
-// end of the time, which no more than one contender can afford to be.
-func waitExactly(d time.Duration) {
-	start := time.Now()
-	if d > timerLate {
-		time.Sleep(d - timerLate)
-	}
-	before, still := time.Duration(-1), 0
-	for {
-		now := time.Since(start)
-		switch {
-		case now >= d:
-			return
-		case now > before:
-			before, still = now, 0
-		case still == stillTurns:
-			time.Sleep(d - now)
-		default:
-			still++
-		}
-		runtime.Gosched()
-	}
-}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"contend/targets"
 )
 
@@ -26,19 +24,12 @@ type Asking interface {
 
 // WatchPlan says what a watch does.
 type WatchPlan struct {
-	Run       string // unique; part of every key and token
-	Prefix    string // what every key begins with
-	Part      string // sets the checks of a process apart from those of an earlier one
-	Timeout   time.Duration
-	Limits    []targets.Limit
-	Budget    int64         // requests at most, the removal of keys included; 0: no end
-	Within    time.Duration // the watch is cut then; 0: it ends by itself
-	Sessions  int           // side by side
-	Needs     targets.Needs // of its writes
-	Seed      uint64
-	ValueSize int // bytes of body in each write
-	// SkipControls leaves out the sequential checks.
-	SkipControls bool
+	Setup
+	Part     string        // sets the checks of a process apart from those of an earlier one
+	Budget   int64         // requests at most, the removal of keys included; 0: no end
+	Within   time.Duration // the watch is cut then; 0: it ends by itself
+	Sessions int           // side by side
+	Needs    targets.Needs // of its writes
 	// Keep leaves the keys that are still asked about, for another run to go on
 	// with; otherwise a watch that is cut removes them.
 	Keep bool
@@ -46,44 +37,17 @@ type WatchPlan struct {
 	Once bool
 }
 
-// WatchObserver is told of everything in the order it happened, from one
-// goroutine.
-type WatchObserver interface {
-	Controls(*Controls)
-	// Watching hands over the keys at the start, those that an earlier run made
-	// and left included.
-	Watching([]*Ghost)
-	// Asked hands over a reply; the key is as the reply left it.
-	Asked(g *Ghost, e *Exchange)
-}
-
-// WatchSummary is what a watch tells beside its history.
-type WatchSummary struct {
-	Requests    int64
-	Elapsed     time.Duration
-	Interrupted bool
-	// Cut says why the watch ended before its keys were done, where it was neither
-	// interrupted nor stopped: its time, or its budget, was up.
-	Cut string
-	// Stopped says why it could not go on: the target stopped answering, or the
-	// journal failed.
-	Stopped error
-	Left    error // a *Left where keys were left behind, or may have been
-}
-
 // Watcher is one watch, with its sessions open.
 type Watcher struct {
-	connection
-	plan     WatchPlan
-	body     json.RawMessage
-	sessions []targets.Session
-	asking   Asking
-	journal  Journal
-	observer WatchObserver
+	crew
+	plan    WatchPlan
+	body    json.RawMessage
+	asking  Asking
+	journal Journal
 
 	queue    schedule
-	free     []int // sessions that nobody uses
-	answers  chan answer
+	free     []int // members that nobody uses
+	answers  chan reply
 	wall     time.Time     // at start
 	jumped   time.Duration // how far the wall clock has left the monotonic one
 	watched  []*Ghost
@@ -92,53 +56,36 @@ type Watcher struct {
 	removal  int    // requests that removing what is there will take
 	// unwritten: the journal failed, so that what is closed may be open on disk.
 	unwritten bool
-	summary   WatchSummary
 }
 
-// answer is an exchange that has come back, its times since the start of the
+// reply is an exchange that has come back, its times since the start of the
 // watcher; or, without a key, word that the session can be used again.
-type answer struct {
+type reply struct {
 	ghost    *Ghost
-	session  int
+	member   int
 	exchange Exchange
 }
 
 // OpenWatch connects to the target and opens the sessions. Nothing is written
 // yet. Close ends it.
 func OpenWatch(ctx context.Context, target targets.Target, plan WatchPlan) (*Watcher, error) {
-	w := &Watcher{connection: newConnection(ctx, target, plan.Timeout, plan.Limits), plan: plan,
-		sessions: make([]targets.Session, max(plan.Sessions, ownSessions))}
+	w := &Watcher{crew: newCrew(ctx, target, &plan.Setup), plan: plan}
 	w.wall = w.start.Round(0)
 	w.body = body(rand.New(rand.NewPCG(plan.Seed, plan.Seed>>1)), plan.ValueSize)
+	numbers := make([]int, max(plan.Sessions, ownSessions))
+	for i := range numbers {
+		numbers[i] = i
+	}
 	needs := plan.Needs
-	needs.Sessions = len(w.sessions)
-	if err := w.prepare(ctx, needs); err != nil {
+	needs.Sessions = len(numbers)
+	if err := w.open(ctx, needs, numbers...); err != nil {
 		return nil, err
 	}
-	var group errgroup.Group
-	group.SetLimit(openAtOnce)
-	for i := range w.sessions {
-		group.Go(func() (err error) {
-			w.sessions[i], err = w.session(ctx, i)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("opening %d sessions: %w", len(w.sessions), err)
-	}
-	w.summary.Requests = int64(warmUp(w.warmUp, len(w.sessions)))
 	return w, nil
 }
 
 // Close ends the sessions.
-func (w *Watcher) Close() {
-	for _, s := range w.sessions {
-		if s != nil {
-			s.Close()
-		}
-	}
-}
+func (w *Watcher) Close() { w.close() }
 
 // Start is the wall clock at the start of the watch: the epoch of its new keys.
 func (w *Watcher) Start() time.Time { return w.wall }
@@ -146,12 +93,12 @@ func (w *Watcher) Start() time.Time { return w.wall }
 // Run makes the controls, creates the fresh keys and asks about them and about
 // those that were taken up from an earlier run, until nothing is left to ask or
 // ctx ends. At last it removes the keys that it is done with. journal may be nil.
-func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost, journal Journal, observer WatchObserver) WatchSummary {
-	w.asking, w.journal, w.observer = asking, journal, observer
-	w.listen(observer)
+func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost, journal Journal, observer Observer) Summary {
+	w.asking, w.journal = asking, journal
+	w.showTo(observer)
 	w.watched = append(append(w.watched, fresh...), taken...)
-	w.answers = make(chan answer)
-	for i := range w.sessions {
+	w.answers = make(chan reply)
+	for i := range w.members {
 		w.free = append(w.free, i)
 	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
@@ -160,7 +107,7 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	}
 	controls := w.controls(limited)
 	cancel()
-	observer.Controls(controls)
+	w.show(Event{Controls: controls})
 	for _, g := range fresh {
 		// The creates are spread from here on.
 		g.Terms.Offset += time.Since(w.start)
@@ -173,7 +120,9 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 			g.State, g.Closed, g.Why = GhostAbandoned, true, "our clock was set back while nobody watched"
 		}
 	}
-	observer.Watching(w.watched)
+	for _, g := range w.watched {
+		w.show(Event{Ghost: g})
+	}
 	w.removal += w.target.Describe().Lists
 	for _, g := range w.watched {
 		if g.Created != nil {
@@ -183,13 +132,11 @@ func (w *Watcher) Run(ctx context.Context, asking Asking, fresh, taken []*Ghost,
 	}
 	w.loop(ctx)
 	w.summary.Interrupted = ctx.Err() != nil
-	if w.unserved >= len(w.sessions)*unservedRounds && w.summary.Stopped == nil {
+	if w.unserved >= len(w.members)*unservedRounds && w.summary.Stopped == nil {
 		w.summary.Stopped = unserved(fmt.Errorf("the target served none of the last %d requests", w.unserved), w.refusal)
 	}
 	w.summary.Left = w.clean(controls)
-	w.summary.Requests += w.reopened.Load()
-	w.summary.Elapsed = time.Since(w.start)
-	return w.summary
+	return w.end()
 }
 
 // fail ends the watch: what cannot be written down must not be done.
@@ -227,20 +174,14 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 			e.Reply = targets.Reply{Outcome: targets.NotSent, Code: "interrupted"}
 			return e
 		}
-		w.exchange(w.sessions[session], &e)
+		w.exchange(w.members[session].session, &e)
 		w.count(&e)
 		return e
 	}
-	c.Key = w.key("s")
-	targets.CheckSequential(c.Key, func(session int, op targets.Op) targets.Reply {
-		e := do(session, session, op)
-		c.Sequential = append(c.Sequential, e)
-		return e.Reply
-	})
+	c.sequential(w.key("s"), do)
 	key := w.key("n")
-	c.Nonce = append(c.Nonce, do(0, ByRunner, targets.Op{Kind: targets.Write, Key: key, Collection: targets.Plain,
-		Value: targets.Record{Token: Token(key, 0, 1)}}))
-	for i := range w.sessions {
+	c.Nonce = append(c.Nonce, do(0, ByRunner, writeNonce(key, targets.Plain)))
+	for i := range w.members {
 		if ctx.Err() != nil {
 			break
 		}
@@ -250,9 +191,7 @@ func (w *Watcher) controls(ctx context.Context) *Controls {
 	return c
 }
 
-func (w *Watcher) key(label string) string {
-	return w.plan.Prefix + w.plan.Run + "-" + label + w.plan.Part
-}
+func (w *Watcher) key(label string) string { return w.plan.key(label) + w.plan.Part }
 
 func (w *Watcher) count(e *Exchange) {
 	w.summary.Requests += int64(e.Reply.Attempts)
@@ -296,7 +235,7 @@ func (w *Watcher) loop(ctx context.Context) {
 		}
 		var due <-chan time.Time
 		if !over && len(w.free) > 0 && len(w.queue) > 0 {
-			if w.plan.Budget > 0 && w.summary.Requests+w.reopened.Load()+int64(w.busy()+w.removal)+1 > w.plan.Budget {
+			if w.plan.Budget > 0 && w.sent()+int64(w.busy()+w.removal)+1 > w.plan.Budget {
 				w.summary.Cut = fmt.Sprintf("the budget of %d requests was spent", w.plan.Budget)
 				over = true
 				continue
@@ -305,8 +244,8 @@ func (w *Watcher) loop(ctx context.Context) {
 			wait := max(w.queue[0].due-time.Since(w.start), delay)
 			if wait <= 0 {
 				select {
-				case a := <-w.answers:
-					w.take(&a)
+				case r := <-w.answers:
+					w.take(&r)
 				default:
 					w.send()
 				}
@@ -316,8 +255,8 @@ func (w *Watcher) loop(ctx context.Context) {
 			due = timer.C
 		}
 		select {
-		case a := <-w.answers:
-			w.take(&a)
+		case r := <-w.answers:
+			w.take(&r)
 		case <-due:
 		case <-cut:
 			w.summary.Cut = fmt.Sprintf("its time of %s was up", w.plan.Within)
@@ -328,34 +267,35 @@ func (w *Watcher) loop(ctx context.Context) {
 	}
 }
 
-func (w *Watcher) busy() int { return len(w.sessions) - len(w.free) }
+func (w *Watcher) busy() int { return len(w.members) - len(w.free) }
 
 // send sends what is due first.
 func (w *Watcher) send() {
 	next := heap.Pop(&w.queue).(asked)
 	last := len(w.free) - 1
-	session := w.free[last]
+	number := w.free[last]
 	w.free = w.free[:last]
 	w.budget.book(time.Now(), 1, 1, 0)
 	if next.op.Kind == targets.Write && next.ghost.Created == nil {
 		w.removal++
 	}
 	go func() {
-		a := answer{ghost: next.ghost, session: session, exchange: Exchange{Contender: session, Op: next.op}}
-		w.exchange(w.sessions[session], &a.exchange)
-		w.answers <- a
-		if broken(&a.exchange) {
-			w.reopen(&w.sessions[session], session)
+		m := &w.members[number]
+		r := reply{ghost: next.ghost, member: number, exchange: Exchange{Contender: number, Op: next.op}}
+		w.exchange(m.session, &r.exchange)
+		w.answers <- r
+		if broken(&r.exchange) {
+			w.reopen(m)
 		}
-		w.answers <- answer{session: session}
+		w.answers <- reply{member: number}
 	}()
 }
 
 // take writes a reply down before its key is asked again.
-func (w *Watcher) take(a *answer) {
-	g, e := a.ghost, &a.exchange
+func (w *Watcher) take(r *reply) {
+	g, e := r.ghost, &r.exchange
 	if g == nil {
-		w.free = append(w.free, a.session)
+		w.free = append(w.free, r.member)
 		return
 	}
 	w.count(e)
@@ -364,7 +304,7 @@ func (w *Watcher) take(a *answer) {
 	w.checkClock()
 	w.asking.Observe(g, e)
 	w.enqueue(g, e)
-	w.observer.Asked(g, e)
+	w.show(Event{Asked: &Asked{g, g.Key, e, g.ClockUnknown}})
 	if w.journal != nil {
 		w.fail(w.journal.Note(g, e))
 	}
@@ -399,7 +339,7 @@ func (w *Watcher) clean(controls *Controls) error {
 	}
 	var deletes []targets.Op
 	ghosts := make(map[string]*Ghost) // by key; nil: of a check
-	bases := []string{w.plan.Prefix + w.plan.Run + "-"}
+	bases := []string{w.plan.key("")}
 	remove := func(key string, collection targets.Collection, g *Ghost) {
 		deletes, ghosts[key] = append(deletes, targets.Op{Kind: targets.Delete, Key: key, Collection: collection}), g
 	}
@@ -420,14 +360,13 @@ func (w *Watcher) clean(controls *Controls) error {
 		len(bases) > 1 || slices.ContainsFunc(w.watched, func(g *Ghost) bool { return g.Created != nil || g.Tried != nil })
 	left := &Left{}
 	accepted := make(map[string]bool)
-	w.removeOver(w.sessions, deletes, func(i int, r *targets.Reply) {
+	w.removeAll(deletes, func(i int, r *targets.Reply) {
 		w.summary.Requests += int64(r.Attempts)
 		left.refuse(r)
 		accepted[deletes[i].Key] = gone(r)
 	})
 	for _, base := range bases {
-		keys, requests, err := w.look(base, func(key string) bool { _, ours := ghosts[key]; return ours })
-		w.summary.Requests += int64(requests)
+		keys, err := w.look(base, func(key string) bool { _, ours := ghosts[key]; return ours })
 		left.Keys = append(left.Keys, keys...)
 		if err != nil && wrote {
 			left.Unseen = err

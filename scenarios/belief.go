@@ -87,7 +87,7 @@ func withoutStale(operations []operation, since time.Duration) (fresh []operatio
 
 // confirmed gives the last two reads at the end of the run, where they were made
 // through two sessions when the settling time was over, and agree.
-func (f *Finding) confirmed() []operation {
+func (f *Shared) confirmed() []operation {
 	if len(f.lates) < 2 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (f *Finding) confirmed() []operation {
 // believe applies a rule to what was done and read. An anomaly that rests on reads of
 // a missing or old state counts only where they were confirmed; otherwise they are
 // stale, or in doubt. operations are those of the round; check gives an anomaly or nil.
-func (r *Ruling) believe(f *Finding, operations []operation, check func([]operation) *anomaly) *anomaly {
+func (r *Ruling) believe(f *Shared, operations []operation, check func([]operation) *anomaly) *anomaly {
 	all := append(operations[:len(operations):len(operations)], f.lates...)
 	r.history = all
 	b := check(all)

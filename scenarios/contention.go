@@ -69,8 +69,8 @@ func (j *Judge) contention() Contention {
 	var flight, rivals []int
 	var overlaps, winner, guard []float64
 	var skews, closest []time.Duration
-	for _, f := range j.findings {
-		e := &f.Evidence
+	for _, kept := range j.findings {
+		e := &kept.Common().Evidence
 		c.Of += e.Contenders
 		c.ReachedGuard += e.ReachedGuard
 		if e.Contenders == 0 || e.Untold {

@@ -195,8 +195,7 @@ func (j *Judge) twinControl(rounds []runner.Round) Control {
 	}
 	missed := 0
 	for i := range rounds {
-		f := j.terms.Twin.Judge(&rounds[i])
-		if j.terms.Twin.Rule(&f).Violation == nil {
+		if r := j.terms.Twin.Judge(&rounds[i], j.terms.OneCopy).Rule(); r.Violation == nil {
 			missed++
 		}
 	}

@@ -148,6 +148,7 @@ func backoff(way string, refused int, chance float64) time.Duration {
 
 // counted is what is kept of a round of the counter.
 type counted struct {
+	Shared
 	versions
 	tries    []int // of each success: how many writes it took
 	requests int
@@ -157,19 +158,23 @@ type counted struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *Counter) Judge(r *runner.Round) Finding {
-	f := findingOf(r, true)
-	f.Evidence = evidenceOf(firstWrites(r))
-	k := &counted{versions: versionsOf(&f, r)}
-	f.own = k
+func (s *Counter) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &counted{Shared: findingOf(r, true)}
+	k.Evidence = evidenceOf(firstWrites(r))
+	k.Evidence.ofAll(meetingsOf(r, oneCopy))
+	k.versions = versionsOf(&k.Shared, r)
 	k.price(r, s.Times)
-	return f
+	return k
 }
 
-func (*Counter) readLate(f *Finding, e *runner.Exchange) { f.own.(*counted).readLate(f, e) }
+// ReadLate takes a late read into account.
+func (k *counted) ReadLate(e *runner.Exchange) { k.readLate(&k.Shared, e) }
 
-// Rule says what a finding, with its late read, means.
-func (*Counter) Rule(f *Finding) Ruling { return f.own.(*counted).rule(f) }
+// Rule says what the round, with its late reads, means.
+func (k *counted) Rule() Ruling { return k.rule(&k.Shared) }
+
+// Forget keeps what a late read is compared with.
+func (k *counted) Forget(int) { k.forget() }
 
 // price tells what the successes cost.
 func (k *counted) price(r *runner.Round, times int) {
@@ -222,14 +227,12 @@ func (*Counter) Fates(r *runner.Round) []Fate {
 	return fates
 }
 
-func (*Counter) meet(e *Evidence, all []meeting) { e.ofAll(all) }
-
-// contested wants rivals of the accepted writes at the guard.
-func (*Counter) contested(f *Finding, _ *Ruling, t Terms) reason {
-	if f.own.(*counted).wrote == 0 {
-		return reason{"had no accepted write", ""}
+// Contested wants rivals of the accepted writes at the guard.
+func (k *counted) Contested(_ *Ruling, t *Terms) (why, fix string) {
+	if k.wrote == 0 {
+		return "had no accepted write", ""
 	}
-	return t.enoughRivals(&f.Evidence)
+	return t.enoughRivals(&k.Evidence)
 }
 
 // CounterPrice is what the guard costs under contention.
@@ -246,14 +249,15 @@ type CounterPrice struct {
 	Fairness    *stats.Fairness `json:"fairness,omitempty"`
 }
 
-func (s *Counter) detail(findings []*Finding) Detail {
+// Detail tells what the successes of all rounds cost.
+func (s *Counter) Detail(all []Finding) Detail {
 	p := CounterPrice{Times: s.Times}
 	var tries []time.Duration
 	var shares [][]int
 	requests, wasted := 0, 0
-	for _, f := range findings {
-		k := f.own.(*counted)
-		p.Contenders = max(p.Contenders, f.Evidence.Contenders)
+	for _, kept := range all {
+		k := kept.(*counted)
+		p.Contenders = max(p.Contenders, k.Evidence.Contenders)
 		p.Successes += len(k.tries)
 		p.Elapsed += k.took
 		requests, wasted = requests+k.requests, wasted+k.wasted

@@ -37,6 +37,8 @@ func (d *document) holds() map[string]bool {
 
 // edited is what is kept of a round.
 type edited struct {
+	Shared
+	scenario   *LostUpdate
 	edits      []edit // by editor and time; of a plain round the acknowledged ones alone
 	plain      bool
 	back, late *document // the read-back, the last late read; nil: it told nothing
@@ -53,11 +55,11 @@ type edited struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *LostUpdate) Judge(r *runner.Round) Finding {
-	f := findingOf(r, true)
+func (s *LostUpdate) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &edited{Shared: findingOf(r, true), scenario: s}
+	f := &k.Shared
 	f.Evidence = evidenceOf(firstWrites(r))
-	k := &edited{}
-	f.own = k
+	f.Evidence.ofAll(meetingsOf(r, oneCopy))
 	var opened time.Duration
 	turnedAway := runner.ByRunner // the editor that was last seen refused
 	for i := range r.Ops {
@@ -83,7 +85,7 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 		}
 	}
 	if s.Guard == byVersion {
-		chain := versionsOf(&f, r)
+		chain := versionsOf(f, r)
 		k.chain = &chain
 	}
 	byToken := k.byToken()
@@ -100,11 +102,11 @@ func (s *LostUpdate) Judge(r *runner.Round) Finding {
 		}
 	}
 	if k.chain == nil {
-		k.forget(s.account(&f, k))
-	} else if r := k.chain.rule(&f); r.quiet() {
-		k.forget(s.account(&f, k))
+		k.forget(s.account(f, k))
+	} else if r := k.chain.rule(f); r.quiet() {
+		k.forget(s.account(f, k))
 	}
-	return f
+	return k
 }
 
 // show looks at what a read showed: an edit that was told it failed, or a document
@@ -193,10 +195,13 @@ func (k *edited) forget(a account) {
 	}
 }
 
-// readLate takes a late read into account. One that shows what the read-back
+// Forget does nothing: Judge has left out what is not needed.
+func (k *edited) Forget(int) {}
+
+// ReadLate takes a late read into account. One that shows what the read-back
 // showed adds nothing but that it was made.
-func (s *LostUpdate) readLate(f *Finding, e *runner.Exchange) {
-	k := f.own.(*edited)
+func (k *edited) ReadLate(e *runner.Exchange) {
+	s, f := k.scenario, &k.Shared
 	byToken := k.byToken()
 	d := k.documentOf(f.state, e, byToken)
 	if d == nil {
@@ -245,7 +250,7 @@ type loss struct {
 
 // account compares the edits with the final document: as the late read shows it,
 // else the read-back.
-func (s *LostUpdate) account(f *Finding, k *edited) account {
+func (s *LostUpdate) account(f *Shared, k *edited) account {
 	a := account{final: k.late}
 	if k.late == nil {
 		a.final = k.back
@@ -336,7 +341,7 @@ func (d *document) overwriter(lost *edit, byToken map[string]*edit) *edit {
 }
 
 // anomaly finds what an account has that must not be.
-func (s *LostUpdate) anomaly(f *Finding, k *edited, a *account, byToken map[string]*edit) *anomaly {
+func (s *LostUpdate) anomaly(f *Shared, k *edited, a *account, byToken map[string]*edit) *anomaly {
 	switch {
 	case a.final.foreign:
 		return nil
@@ -426,9 +431,9 @@ func editText(kind string) string {
 	}
 }
 
-// Rule says what a finding, with its late read, means.
-func (s *LostUpdate) Rule(f *Finding) Ruling {
-	k := f.own.(*edited)
+// Rule says what the round, with its late reads, means.
+func (k *edited) Rule() Ruling {
+	s, f := k.scenario, &k.Shared
 	if f.Unseeded {
 		return Ruling{}
 	}
@@ -456,17 +461,15 @@ func (s *LostUpdate) Rule(f *Finding) Ruling {
 	return r
 }
 
-func (*LostUpdate) meet(e *Evidence, all []meeting) { e.ofAll(all) }
-
-// contested wants rivals of the accepted edits at the guard; where that is a time in
+// Contested wants rivals of the accepted edits at the guard; where that is a time in
 // whole seconds, within one of them.
-func (s *LostUpdate) contested(f *Finding, r *Ruling, t Terms) reason {
-	switch k := f.own.(*edited); {
+func (k *edited) Contested(r *Ruling, t *Terms) (why, fix string) {
+	switch {
 	case r.Winners == 0:
-		return reason{"had no accepted edit", ""}
-	case s.stamps() == time.Second && !k.still:
-		return reason{"had edits so late that the second of their document was over", "lower --stagger and --contenders, or choose a finer --precision"}
+		return "had no accepted edit", ""
+	case k.scenario.stamps() == time.Second && !k.still:
+		return "had edits so late that the second of their document was over", "lower --stagger and --contenders, or choose a finer --precision"
 	default:
-		return t.enoughRivals(&f.Evidence)
+		return t.enoughRivals(&k.Evidence)
 	}
 }

@@ -186,7 +186,7 @@ func TestRuleOfEdits(t *testing.T) {
 				j.Late(1, &read)
 			}
 		}
-		got := j.Conclude("")
+		got := j.Conclude(runner.End{})
 		v := got.Verdict
 		kind, witness := "", ""
 		if len(v.Violations) > 0 {
@@ -211,7 +211,7 @@ func TestRuleOfEdits(t *testing.T) {
 func TestSettledEdits(t *testing.T) {
 	for o, settled := range map[targets.Outcome]int{targets.Unknown: 1, targets.Unmapped: 0} {
 		j := judgeEdits(lostUpdateBy(byVersion), editRound(targets.IfVersion, "0.1", ok("0.1", "").as(o), no("1.1", ""), no("2.1", "")))
-		if got := j.Conclude(""); got.Settled != settled || got.Winners.One != 1 {
+		if got := j.Conclude(runner.End{}); got.Settled != settled || got.Winners.One != 1 {
 			t.Errorf("%s: %d settled, %+v", o, got.Settled, got.Winners)
 		}
 	}
@@ -224,7 +224,7 @@ func TestEditsOfARelayedTargetWithoutTimes(t *testing.T) {
 	j := judgeEdits(lostUpdateBy(byVersion), r)
 	late := shown("0.1", time.Second)
 	j.Late(1, &late)
-	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "no usable times next to the store") {
+	if v := j.Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "no usable times next to the store") {
 		t.Errorf("%s: %v", v.Status, v.Reasons)
 	}
 }
@@ -300,7 +300,7 @@ func TestEditsAreRuledByAllReads(t *testing.T) {
 			late.Contender = session
 			j.Late(1, &late)
 		}
-		v := j.Conclude("").Verdict
+		v := j.Conclude(runner.End{}).Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
 			kind = v.Violations[0].Kind
@@ -337,7 +337,7 @@ func TestAnEditIsRefusedByARead(t *testing.T) {
 			j := judgeEdits(lostUpdateBy(guard), r)
 			late := shown(c.final, 2*time.Second)
 			j.Late(1, &late)
-			got := j.Conclude("")
+			got := j.Conclude(runner.End{})
 			if c.want == "" && len(got.Verdict.Violations) > 0 || c.want != "" && (len(got.Verdict.Violations) != 1 || got.Verdict.Violations[0].Kind != c.want) {
 				t.Errorf("%s, %s: %+v", guard, name, got.Verdict.Violations)
 			}
@@ -376,7 +376,7 @@ func TestEditsReadLateThatComeRound(t *testing.T) {
 				late.Contender = i
 				j.Late(1, &late)
 			}
-			if v := j.Conclude("").Verdict; v.Status != c.status || !strings.Contains(fmt.Sprint(v.Reasons), c.reason) {
+			if v := j.Conclude(runner.End{}).Verdict; v.Status != c.status || !strings.Contains(fmt.Sprint(v.Reasons), c.reason) {
 				t.Errorf("%s, late reads %q: %s, want %s: %v", guard, c.lates, v.Status, c.status, v.Reasons)
 			}
 		}
@@ -386,7 +386,7 @@ func TestEditsReadLateThatComeRound(t *testing.T) {
 	j := judgeEdits(lostUpdateBy(byVersion), r)
 	late := shown("1.1", time.Second)
 	j.Late(1, &late)
-	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "nobody of this run wrote") {
+	if v := j.Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "nobody of this run wrote") {
 		t.Errorf("an editor read a foreign document: %s %v", v.Status, v.Reasons)
 	}
 }

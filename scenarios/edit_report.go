@@ -48,15 +48,18 @@ func savedOf(e *edit) Saved {
 // shownItems of each sort are listed; all are counted.
 const shownItems = 20
 
-func (s *LostUpdate) detail(findings []*Finding) Detail {
+// Detail tells what became of the edits.
+func (s *LostUpdate) Detail(all []Finding) Detail {
 	p := EditReport{Guard: s.Guard, OnConflict: s.OnConflict, Items: []EditedItem{}}
 	add := func(n *int, item EditedItem) {
 		if *n++; *n <= shownItems {
 			p.Items = append(p.Items, item)
 		}
 	}
-	for _, f := range findings {
-		a := s.account(f, f.own.(*edited))
+	for _, kept := range all {
+		k := kept.(*edited)
+		f := &k.Shared
+		a := s.account(f, k)
 		p.Acknowledged += a.acknowledged
 		for _, l := range a.lost {
 			item := EditedItem{Round: f.Round, Became: "lost", Token: l.edit.token}

@@ -116,6 +116,7 @@ func (d *delivery) note(x *runner.Exchange, page bool) {
 
 // eventful is what is kept of a round of deliveries.
 type eventful struct {
+	Shared
 	versions
 	violation *Violation
 	branches  []DeliveryBranch
@@ -130,11 +131,12 @@ type eventful struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
-	f := findingOf(r, true)
-	f.Evidence = evidenceOf(firstWrites(r))
-	k := &eventful{versions: versionsOf(&f, r)}
-	f.own = k
+//
+// It leaves rivals and reach out: the subject is the handler, not the guard.
+func (s *DuplicateEvent) Judge(r *runner.Round, _ bool) Finding {
+	k := &eventful{Shared: findingOf(r, true)}
+	k.Evidence = evidenceOf(firstWrites(r))
+	k.versions = versionsOf(&k.Shared, r)
 	duplicates, third, save, fourth := deliveries(r)
 	k.later = third != nil && third.repaired != nil && save != nil && fourth != nil && fourth.repaired != nil
 	all := append(slices.Clone(duplicates), third, save, fourth)
@@ -154,9 +156,9 @@ func (s *DuplicateEvent) Judge(r *runner.Round) Finding {
 	k.claims = claimsMet(r)
 	k.age, k.stale = staleMarker(r)
 	if !k.doubtful {
-		k.violation = eventViolation(f.Round, duplicates, third, save, fourth)
+		k.violation = eventViolation(k.Round, duplicates, third, save, fourth)
 	}
-	return f
+	return k
 }
 
 // claimsMet tells whether two deliveries claimed the marker at the same time.
@@ -211,10 +213,10 @@ func staleMarker(r *runner.Round) (age time.Duration, stale bool) {
 
 // claims tells what held means by what was tried: all but one lose at the page, so
 // that the marker is seldom claimed by two.
-func (s *DuplicateEvent) claims(findings []*Finding, _ Terms) string {
+func (s *DuplicateEvent) claims(all []Finding, _ Terms) string {
 	property := s.Info().Property
-	for _, f := range findings {
-		if f.own.(*eventful).claims {
+	for _, kept := range all {
+		if kept.(*eventful).claims {
 			return property
 		}
 	}
@@ -284,32 +286,34 @@ func eventWitness(round int, kind, detail string, a *delivery, did string, x *ru
 	return &Violation{Kind: kind, Round: round, Detail: detail, Witness: []Witness{of(a, did, x), of(b, then, y)}}
 }
 
-func (*DuplicateEvent) readLate(f *Finding, e *runner.Exchange) {
-	k := f.own.(*eventful)
+// ReadLate takes a late read into account.
+func (k *eventful) ReadLate(e *runner.Exchange) {
 	for i := range k.others {
 		k.others[i].readLate(e)
 	}
-	k.readLate(f, e)
+	k.readLate(&k.Shared, e)
 }
 
-// Rule says what a finding, with its late reads, means.
-func (*DuplicateEvent) Rule(f *Finding) Ruling {
-	k := f.own.(*eventful)
-	r := k.rule(f)
+// Forget keeps what a late read is compared with.
+func (k *eventful) Forget(int) { k.forget() }
+
+// Rule says what the round, with its late reads, means.
+func (k *eventful) Rule() Ruling {
+	r := k.rule(&k.Shared)
 	r.Winners = 0
 	for _, b := range k.branches {
 		if strings.HasSuffix(b.Branch, "commented") && strings.HasPrefix(b.Delivery, "duplicate") {
 			r.Winners++
 		}
 	}
-	if !f.Unseeded {
-		r.accuseAside(f.Round, k.others)
+	if !k.Unseeded {
+		r.accuseAside(k.Round, k.others)
 	}
-	if k.stale && !f.Unseeded && !r.Void {
+	if k.stale && !k.Unseeded && !r.Void {
 		r.StaleRead, r.StaleAge = true, max(r.StaleAge, k.age)
 	}
 	// What a delivery does that was shown an old state is not the handler's fault.
-	if !f.Unseeded && !r.Void && !r.StaleRead && r.Violation == nil && k.violation != nil {
+	if !k.Unseeded && !r.Void && !r.StaleRead && r.Violation == nil && k.violation != nil {
 		r.Violation = k.violation
 	}
 	if k.doubtful && r.Violation == nil {
@@ -336,18 +340,15 @@ func (*DuplicateEvent) Fates(r *runner.Round) []Fate {
 	return fates
 }
 
-// meet leaves rivals and reach out: the subject is the handler, not the guard.
-func (*DuplicateEvent) meet(*Evidence, []meeting) {}
-
-func (s *DuplicateEvent) contested(f *Finding, _ *Ruling, _ Terms) reason {
-	k := f.own.(*eventful)
+// Contested wants a delivery that lost, and the later ones.
+func (k *eventful) Contested(*Ruling, *Terms) (why, fix string) {
 	switch {
 	case !k.forced:
-		return reason{"had no delivery that lost the page's version to another", "leave --force-conflict on"}
+		return "had no delivery that lost the page's version to another", "leave --force-conflict on"
 	case !k.later:
-		return reason{"did not come to its later deliveries", ""}
+		return "did not come to its later deliveries", ""
 	default:
-		return reason{}
+		return "", ""
 	}
 }
 
@@ -358,10 +359,11 @@ type DeliveryBranch struct {
 	Count    int    `json:"count"` // over the rounds
 }
 
-func (*DuplicateEvent) detail(findings []*Finding) Detail {
+// Detail counts the ways that deliveries took.
+func (*DuplicateEvent) Detail(rounds []Finding) Detail {
 	var all []DeliveryBranch
-	for _, f := range findings {
-		for _, b := range f.own.(*eventful).branches {
+	for _, kept := range rounds {
+		for _, b := range kept.(*eventful).branches {
 			i := slices.IndexFunc(all, func(a DeliveryBranch) bool { return a.Delivery == b.Delivery && a.Branch == b.Branch })
 			if i < 0 {
 				i, all = len(all), append(all, b)

@@ -65,13 +65,6 @@ func (j *GhostJudge) Asked(g *runner.Ghost, e *runner.Exchange) {
 	}
 }
 
-// GhostEnd is how a watch ended.
-type GhostEnd struct {
-	Stopped     string // it could not go on
-	Cut         string // its time or budget was up
-	Interrupted bool
-}
-
 // ghostReading is a key by the terms of the run: what the store granted is known
 // for all of its keys if it told it of one.
 type ghostReading struct {
@@ -162,7 +155,7 @@ type ghostTally struct {
 }
 
 // Conclude says what the watch shows.
-func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
+func (j *GhostJudge) Conclude(end runner.End) Judgement {
 	t := ghostTally{why: make(map[reason]int)}
 	readings := j.readings()
 	write := 0
@@ -187,6 +180,7 @@ func (j *GhostJudge) Conclude(end GhostEnd) Judgement {
 	out.Contention.Uncounted = uncountedOf(t.why)
 	out.Detail.Ghosts = j.report(readings)
 	out.Detail.Ghosts.EarlyBound, out.Detail.Ghosts.EarlyFloor = stats.BoundOf(t.early, t.early+t.lived), earlyFloor(readings)
+	out.Rounds = out.Detail.Ghosts.Watched()
 	out.Verdict = j.verdict(&t, out.Controls, write, end)
 	return out
 }
@@ -374,7 +368,7 @@ func (j *GhostJudge) alone() (planned, answered int) {
 	return planned, answered
 }
 
-func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end GhostEnd) Verdict {
+func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end runner.End) Verdict {
 	v := Verdict{Status: Inconclusive, Property: NewTTLGhost().Info().Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
 	v.Violations = append(v.Violations, j.earlier...)
 	for _, c := range controls {
@@ -394,7 +388,7 @@ func (j *GhostJudge) verdict(t *ghostTally, controls []Control, write int, end G
 }
 
 // doubts are the reasons against holding.
-func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end GhostEnd) []string {
+func (j *GhostJudge) doubts(t *ghostTally, controls []Control, write int, end runner.End) []string {
 	var doubts []string
 	add := func(format string, a ...any) { doubts = append(doubts, fmt.Sprintf(format, a...)) }
 	if end.Stopped != "" {

@@ -19,7 +19,7 @@ import (
 // watched is a watch and what became of it.
 type watched struct {
 	scenarios.Judgement
-	summary runner.WatchSummary
+	summary runner.Summary
 	ghosts  []*runner.Ghost
 }
 
@@ -75,7 +75,8 @@ func (c ghostCase) on(t *testing.T, target targets.Target) watched {
 	if c.options != nil {
 		c.options(s)
 	}
-	plan := runner.WatchPlan{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Sessions: 16, Seed: 1, ValueSize: 16, Keep: true}
+	plan := runner.WatchPlan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Seed: 1, ValueSize: 16},
+		Sessions: 16, Keep: true}
 	if c.plan != nil {
 		c.plan(&plan)
 	}
@@ -97,11 +98,7 @@ func (c ghostCase) on(t *testing.T, target targets.Target) watched {
 		out.ghosts = fresh
 	}
 	out.summary = w.Run(ctx, s, fresh, c.taken, c.journal, judge)
-	end := scenarios.GhostEnd{Cut: out.summary.Cut, Interrupted: out.summary.Interrupted}
-	if out.summary.Stopped != nil {
-		end.Stopped = out.summary.Stopped.Error()
-	}
-	out.Judgement = judge.Conclude(end)
+	out.Judgement = judge.Conclude(out.summary.End())
 	return out
 }
 
@@ -787,7 +784,7 @@ func TestSleepIsNoEarlyExpiry(t *testing.T) {
 		}
 		judge := scenarios.NewGhostJudge("01TEST")
 		judge.Watching(w.ghosts)
-		if v := judge.Conclude(scenarios.GhostEnd{}).Verdict; v.Status != scenarios.Inconclusive {
+		if v := judge.Conclude(runner.End{}).Verdict; v.Status != scenarios.Inconclusive {
 			t.Errorf("verdict %+v", v)
 		}
 	})

@@ -48,6 +48,7 @@ const DefaultMinContended = 10
 
 // Terms are what a judgement depends on beside the history.
 type Terms struct {
+	Name          string  // of the scenario that the command was
 	Scenario      Contest // as raced: the twin, where the run was unguarded
 	Twin          Contest // of the control; nil: none
 	Contenders    int
@@ -66,7 +67,7 @@ type Terms struct {
 type Judge struct {
 	terms    Terms
 	controls []Control
-	findings []*Finding
+	findings []Finding
 	skipped  bool
 	unmapped string
 	// disagreed lists rounds on which the general checker rules otherwise.
@@ -79,6 +80,8 @@ type Judge struct {
 	nonceGone int
 	// counted is how many rounds count, as far as is known without late reads.
 	counted int
+	proceed bool  // as the controls have it
+	foreign error // a round of another scenario
 	// refusal is the first reply that says that the target did not serve a request.
 	refusal *Refusal
 }
@@ -114,6 +117,7 @@ type Judgement struct {
 	Contention Contention
 	Winners    Winners
 	Controls   []Control
+	Rounds     int // that were raced; of a watch, keys
 	Settled    int // unknown outcomes that turned out to be applied
 	Refusal    *Refusal
 	Detail     Detail
@@ -133,19 +137,19 @@ type Detail struct {
 
 // Round keeps what the judge needs of a round.
 func (j *Judge) Round(r *runner.Round) {
-	f := j.terms.Scenario.Judge(r)
-	j.terms.Scenario.meet(&f.Evidence, meetingsOf(r, j.terms.OneCopy))
+	kept := j.terms.Scenario.Judge(r, j.terms.OneCopy)
+	f := kept.Common()
 	f.believedFrom, f.readersLag = f.answered+j.terms.Settle, j.readersLag
 	f.swept = sweptOf(r)
-	first := j.terms.Scenario.Rule(&f)
-	j.disagreed = append(j.disagreed, disagreement(&f, &first)...)
+	first := kept.Rule()
+	j.disagreed = append(j.disagreed, disagreement(f, &first)...)
 	if first.quiet() {
-		f.forget(first.Winners)
+		kept.Forget(first.Winners)
 	}
-	if doubtOf(&f, &first, j.terms, false) == (reason{}) && uncountedFor(&f, &first, j.terms) == (reason{}) {
+	if doubtOf(f, &first, j.terms, false) == (reason{}) && uncountedFor(kept, &first, &j.terms) == (reason{}) {
 		j.counted++
 	}
-	j.findings = append(j.findings, &f)
+	j.findings = append(j.findings, kept)
 	for i := range r.Seeds {
 		j.noteReply("seed", &r.Seeds[i].Reply)
 	}
@@ -194,13 +198,13 @@ func (j *Judge) Late(round int, read *runner.Exchange) {
 		if j.nonceGone++; j.removedFromOutside() {
 			// Two sessions agree, long after it was written: that is no lag.
 			j.readersLag = false
-			for _, f := range j.findings {
-				f.readersLag = false
+			for _, kept := range j.findings {
+				kept.Common().readersLag = false
 			}
 		}
 	}
-	if i, ok := slices.BinarySearchFunc(j.findings, round, func(f *Finding, n int) int { return f.Round - n }); ok {
-		j.terms.Scenario.readLate(j.findings[i], read)
+	if i, ok := slices.BinarySearchFunc(j.findings, round, func(k Finding, n int) int { return k.Common().Round - n }); ok {
+		j.findings[i].ReadLate(read)
 	}
 	j.noteUnmapped(&read.Reply)
 }
@@ -218,9 +222,9 @@ func (j *Judge) Undecided() []int { return j.roundsThat(func(r *Ruling) bool { r
 
 func (j *Judge) roundsThat(hold func(*Ruling) bool) []int {
 	var rounds []int
-	for _, f := range j.findings {
-		if r := j.terms.Scenario.Rule(f); hold(&r) {
-			rounds = append(rounds, f.Round)
+	for _, kept := range j.findings {
+		if r := kept.Rule(); hold(&r) {
+			rounds = append(rounds, kept.Common().Round)
 		}
 	}
 	return rounds
@@ -248,15 +252,14 @@ type tally struct {
 	unsure    map[reason]int  // why rounds are uncertain
 }
 
-// Conclude rules every round and says what the run shows. stopped is why the
-// run ended early, "" where it did not.
-func (j *Judge) Conclude(stopped string) Judgement {
+// Conclude rules every round and says what the run shows.
+func (j *Judge) Conclude(end runner.End) Judgement {
 	t := tally{why: make(map[reason]int), unsure: make(map[reason]int)}
-	out := Judgement{Controls: j.controls}
+	out := Judgement{Controls: j.controls, Rounds: end.Rounds}
 	var sweep []swept
-	for _, f := range j.findings {
-		r := j.terms.Scenario.Rule(f)
-		t.add(f, &r, j.terms)
+	for _, kept := range j.findings {
+		f, r := kept.Common(), kept.Rule()
+		t.add(kept, &r, &j.terms)
 		if s := f.swept; s != nil {
 			s.violated, s.uncertain = r.Violation != nil, doubtOf(f, &r, j.terms, true) != reason{}
 			sweep = append(sweep, *s)
@@ -273,17 +276,17 @@ func (j *Judge) Conclude(stopped string) Judgement {
 	out.Contention.ContendedRounds, out.Contention.UncertainRounds = t.counted, t.uncertain
 	out.Contention.Uncounted, out.Contention.Uncertain = uncountedOf(t.why), uncountedOf(t.unsure)
 	out.Contention.Reach = j.reach(&t)
-	out.Detail = j.terms.Scenario.detail(j.findings)
+	out.Detail = j.terms.Scenario.Detail(j.findings)
 	if len(sweep) > 0 && j.terms.Sweep.Steps > 0 {
 		out.Detail.OffsetMap = sweepMap(j.terms.Sweep, sweep)
 	}
-	out.Verdict = j.verdict(&t, stopped)
+	out.Verdict = j.verdict(&t, end.Stopped)
 	out.Refusal = j.refusal
 	return out
 }
 
 // disagreement gives the round if the general checker rules otherwise.
-func disagreement(f *Finding, r *Ruling) []int {
+func disagreement(f *Shared, r *Ruling) []int {
 	if r.history == nil {
 		return nil
 	}
@@ -308,7 +311,8 @@ func (w *Winners) add(n int) {
 	}
 }
 
-func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
+func (t *tally) add(kept Finding, r *Ruling, terms *Terms) {
+	f := kept.Common()
 	if r.Void {
 		t.void++
 	}
@@ -331,7 +335,7 @@ func (t *tally) add(f *Finding, r *Ruling, terms Terms) {
 			t.violations = append(t.violations, *r.Violation)
 		}
 	}
-	switch doubt, why := doubtOf(f, r, terms, true), uncountedFor(f, r, terms); {
+	switch doubt, why := doubtOf(f, r, *terms, true), uncountedFor(kept, r, terms); {
 	case doubt != reason{}:
 		t.uncertain++
 		t.unsure[doubt]++

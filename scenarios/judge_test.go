@@ -101,7 +101,7 @@ func TestVerdictOfMadeUpRounds(t *testing.T) {
 		{"one winner by an answer after two attempts, two by others", roundOf(3, 1, op{targets.OK, ms, 9 * ms, 2}, win, win, lose), Violated, "several-winners", ""},
 		{"no read-back", unread, Inconclusive, "", "could not be read once more"},
 	} {
-		v := agree(judgeOf(contested(1), contested(2), c.round), contested(1), contested(2), c.round).Conclude("").Verdict
+		v := agree(judgeOf(contested(1), contested(2), c.round), contested(1), contested(2), c.round).Conclude(runner.End{}).Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
 			kind = v.Violations[0].Kind
@@ -154,7 +154,7 @@ func TestOldStateIsBelievedWhenConfirmed(t *testing.T) {
 		if undecided := len(j.Undecided()) == 1; undecided != (c.want == Inconclusive) {
 			t.Errorf("%s: undecided %v", name, undecided)
 		}
-		v := j.Conclude("").Verdict
+		v := j.Conclude(runner.End{}).Verdict
 		if v.Status != c.want || c.want == Inconclusive && !strings.Contains(fmt.Sprint(v.Reasons), "stale reads in 1 of 1 rounds") {
 			t.Errorf("%s: %s, want %s: %v", name, v.Status, c.want, v.Reasons)
 		}
@@ -185,7 +185,7 @@ func TestLateReadRevises(t *testing.T) {
 		if c.late != noRead {
 			confirm(j, c.round, c.late)
 		}
-		v := j.Conclude("").Verdict
+		v := j.Conclude(runner.End{}).Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
 			kind = v.Violations[0].Kind
@@ -214,7 +214,7 @@ func TestUnsettledUnknownIsUncertain(t *testing.T) {
 		"two of twelve were not":  {runner.ByRunner, []op{unknown, unknown}, "without a certain answer"},
 	} {
 		r := roundOf(1, c.owner, append(slices.Clone(c.ops), slices.Repeat([]op{map[bool]op{true: lose, false: aborted}[c.owner != runner.ByRunner]}, 10)...)...)
-		got := agree(judgeOf(r), r).Conclude("").Contention
+		got := agree(judgeOf(r), r).Conclude(runner.End{}).Contention
 		if text := fmt.Sprint(got.Uncertain); (got.UncertainRounds == 1) != (c.uncertain != "") || !strings.Contains(text, c.uncertain) {
 			t.Errorf("%s: %d uncertain rounds: %s; want %q", name, got.UncertainRounds, text, c.uncertain)
 		}
@@ -228,7 +228,7 @@ func TestEarlyAnswerIsUncertain(t *testing.T) {
 		lose := op{targets.Conflict, 1 * ms, 9 * ms, 1}
 		r := roundOf(1, 1, append([]op{lose, {targets.Unknown, ms, 9 * ms, 1}}, slices.Repeat([]op{lose}, 10)...)...)
 		r.Ops[1].Reply.Early = early
-		got := agree(judgeOf(r), r).Conclude("").Contention
+		got := agree(judgeOf(r), r).Conclude(runner.End{}).Contention
 		if text := fmt.Sprint(got.Uncertain); (got.UncertainRounds == 1) != early || early && !strings.Contains(text, "the server does not wait") {
 			t.Errorf("early %v: %d uncertain rounds: %s", early, got.UncertainRounds, text)
 		}
@@ -238,8 +238,14 @@ func TestEarlyAnswerIsUncertain(t *testing.T) {
 // contradictory rules illegal rounds legal.
 type contradictory struct{ FailIfExists }
 
-func (c contradictory) Rule(f *Finding) Ruling {
-	r := c.FailIfExists.Rule(f)
+func (c contradictory) Judge(r *runner.Round, oneCopy bool) Finding {
+	return contradiction{c.FailIfExists.Judge(r, oneCopy)}
+}
+
+type contradiction struct{ Finding }
+
+func (c contradiction) Rule() Ruling {
+	r := c.Finding.Rule()
 	r.legal, r.Violation = !r.legal, nil
 	return r
 }
@@ -250,7 +256,7 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 		j := judgeOf()
 		j.terms.Scenario = contradictory{}
 		j.Round(round)
-		if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(strings.Join(v.Reasons, ""), "bug in contend") {
+		if v := j.Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(strings.Join(v.Reasons, ""), "bug in contend") {
 			t.Errorf("%s: %v", v.Status, v.Reasons)
 		}
 	}
@@ -441,7 +447,7 @@ func TestNonceAndTwinControls(t *testing.T) {
 			t.Errorf("%s: no race", c.name)
 		}
 		j.Round(contested(1))
-		v := agree(j, contested(1)).Conclude("").Verdict
+		v := agree(j, contested(1)).Conclude(runner.End{}).Verdict
 		want := Held
 		if c.fails != "" {
 			want = Inconclusive
@@ -455,7 +461,7 @@ func TestNonceAndTwinControls(t *testing.T) {
 func TestMinContended(t *testing.T) {
 	j := agree(judgeOf(contested(1), contested(2)), contested(1), contested(2))
 	j.terms.MinContended = 3
-	if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "2 of 2 rounds count as contended, and held needs 3 (--min-contended)") {
+	if v := j.Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(v.Reasons[0], "2 of 2 rounds count as contended, and held needs 3 (--min-contended)") {
 		t.Errorf("%s: %v", v.Status, v.Reasons)
 	}
 }
@@ -492,7 +498,7 @@ func TestRelayedEvidence(t *testing.T) {
 		{"no times told", relayed(ms), false, "usable times"},
 		{"times of some told", relayed(ms, at(0), at(1)), false, "usable times"},
 	} {
-		got := agree(judgeOf(c.round), c.round).Conclude("")
+		got := agree(judgeOf(c.round), c.round).Conclude(runner.End{})
 		if contended := got.Contention.ContendedRounds == 1; contended != c.contended {
 			t.Errorf("%s: contended %v: %v", c.name, contended, got.Contention.Uncounted)
 		}
@@ -528,7 +534,7 @@ func TestThresholds(t *testing.T) {
 		change(&j.terms.Thresholds)
 		j.Round(round(1))
 		j.Round(unseeded)
-		got := agree(j, round(1)).Conclude("")
+		got := agree(j, round(1)).Conclude(runner.End{})
 		v := got.Verdict
 		if held := v.Status == Held; held != (name == "") || !strings.Contains(fmt.Sprint(v.Reasons), name) {
 			t.Errorf("threshold %q: %s %v", name, v.Status, v.Reasons)
@@ -545,7 +551,7 @@ func TestNoRivalNeverCounts(t *testing.T) {
 	j := judgeOf()
 	j.terms.Thresholds = Thresholds{Rivals: -1, Uncertain: 1, UncertainRounds: 1}
 	j.Round(r)
-	if got := agree(j, r).Conclude(""); got.Contention.ContendedRounds != 0 || got.Verdict.Status != Inconclusive {
+	if got := agree(j, r).Conclude(runner.End{}); got.Contention.ContendedRounds != 0 || got.Verdict.Status != Inconclusive {
 		t.Errorf("%s with %d counted rounds", got.Verdict.Status, got.Contention.ContendedRounds)
 	}
 }
@@ -564,7 +570,7 @@ func TestRivalThatWritesOften(t *testing.T) {
 
 // An unknown outcome that was settled makes up for no contender that was throttled.
 func TestSettledMakesUpForNoOther(t *testing.T) {
-	f := &Finding{readOnce: true, Evidence: Evidence{Contenders: 12, Troubled: 3, Throttled: 3}}
+	f := &Shared{readOnce: true, Evidence: Evidence{Contenders: 12, Troubled: 3, Throttled: 3}}
 	for settled, unknown := range map[int]int{3: 0, 4: 1} {
 		f.Evidence.Unknown, f.Evidence.Troubled = unknown, 3+unknown
 		if why := doubtOf(f, &Ruling{Settled: settled}, Terms{Thresholds: DefaultThresholds}, true); !strings.Contains(why.why, "throttled") {
@@ -582,7 +588,7 @@ func TestRefusedAtAReadIsNoRival(t *testing.T) {
 	r := roundOf(1, 0, op{targets.OK, 1 * ms, 8 * ms, 1}, op{targets.Conflict, 2 * ms, 9 * ms, 1})
 	x := &r.Ops[1]
 	x.Guard, x.Reply.ByRead, x.Reply.Record = 0, true, targets.Record{Token: r.Ops[0].Op.Value.Token, Version: 1}
-	got := agree(judgeOf(r), r).Conclude("")
+	got := agree(judgeOf(r), r).Conclude(runner.End{})
 	if text := fmt.Sprint(got.Contention.Uncounted); got.Contention.ContendedRounds != 0 || !strings.Contains(text, "refused at a read in front of it") {
 		t.Errorf("%s, %s", got.Verdict.Status, text)
 	}
@@ -659,7 +665,7 @@ func TestVanishedRecord(t *testing.T) {
 		if late != noRead {
 			confirm(j, r, late)
 		}
-		if v := j.Conclude("").Verdict; v.Status != want {
+		if v := j.Conclude(runner.End{}).Verdict; v.Status != want {
 			t.Errorf("late read %d: %s, want %s: %v %v", late, v.Status, want, v.Reasons, v.Violations)
 		}
 	}
@@ -676,7 +682,7 @@ func TestUnmappedReads(t *testing.T) {
 	early := contested(1)
 	early.Ops = append([]runner.Exchange{{Op: unknown.Op, Reply: unknown.Reply}}, early.Ops...)
 	for name, j := range map[string]*Judge{"read-back": agree(judgeOf(back), back), "late read": late, "on the way": agree(judgeOf(early), early)} {
-		if v := j.Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "STRANGE") {
+		if v := j.Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "STRANGE") {
 			t.Errorf("%s: %s %v", name, v.Status, v.Reasons)
 		}
 	}
@@ -697,7 +703,7 @@ func TestTroubleAndFlight(t *testing.T) {
 	// Two of twelve are throttled; a refusal after two attempts turns out to be the winner's.
 	throttled := append(slices.Clone(ops[1:]), op{targets.Conflict, ms, 9 * ms, 2}, op{targets.Throttled, ms, 9 * ms, 1}, op{targets.Throttled, ms, 9 * ms, 1})
 	r := roundOf(1, 9, throttled...)
-	if v := agree(judgeOf(r), r).Conclude("").Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "throttled") {
+	if v := agree(judgeOf(r), r).Conclude(runner.End{}).Verdict; v.Status != Inconclusive || !strings.Contains(fmt.Sprint(v.Reasons), "throttled") {
 		t.Errorf("%s %v", v.Status, v.Reasons)
 	}
 }

@@ -265,16 +265,17 @@ type LeaseLosers struct {
 	ReadBarrier bool    `json:"read_barrier"`
 }
 
-func (s *Lease) detail(findings []*Finding) Detail {
+// Detail tells where the losers lost.
+func (s *Lease) Detail(all []Finding) Detail {
 	d := LeaseLosers{Periods: s.periods(), ReadBarrier: s.ReadBarrier}
-	for _, f := range findings {
-		k := f.own.(*leased)
+	for _, kept := range all {
+		k := kept.(*leased)
 		d.AtRead, d.AtWrite = d.AtRead+k.lostAtRead, d.AtWrite+k.lostAtWrite
 	}
 	if lost := d.AtRead + d.AtWrite; lost > 0 {
 		d.ReadShare = float64(d.AtRead) / float64(lost)
 	}
-	out := oneWinner{}.detail(findings)
+	out := oneWinner{}.Detail(all)
 	out.Lease = &d
 	return out
 }

@@ -11,7 +11,9 @@ import (
 
 // leased is what is kept of a round of leases.
 type leased struct {
+	Shared
 	versions
+	lease       *Lease
 	own         *anomaly // of a rule of the lease's own
 	work        []aside  // the record of the holders
 	tenure      *tenure  // of a lease by time to live
@@ -21,11 +23,11 @@ type leased struct {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (s *Lease) Judge(r *runner.Round) Finding {
-	f := findingOf(r, s.Expiry != byTTL)
+func (s *Lease) Judge(r *runner.Round, oneCopy bool) Finding {
+	k := &leased{Shared: findingOf(r, s.Expiry != byTTL), lease: s}
+	f := &k.Shared
 	f.Evidence = evidenceOf(firstWrites(r))
-	k := &leased{}
-	f.own = k
+	s.meet(&f.Evidence, meetingsOf(r, oneCopy))
 	var terms []term
 	for i := range r.Ops {
 		x := &r.Ops[i]
@@ -38,7 +40,7 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 	}
 	k.countLosers(terms, f.Evidence.Contenders*s.periods())
 	if s.Expiry == byTTL {
-		k.tenure = s.tenureOf(&f, r)
+		k.tenure = s.tenureOf(f, r)
 		f.won = k.tenure.won
 		for i := range k.tenure.operations {
 			if a := k.tenure.operations[i]; a.kind == sawForeign {
@@ -46,16 +48,16 @@ func (s *Lease) Judge(r *runner.Round) Finding {
 			}
 		}
 		k.tenure.forget()
-		return f
+		return k
 	}
-	k.versions = versionsOf(&f, r)
+	k.versions = versionsOf(f, r)
 	for _, at := range s.Others(r.Key) {
 		k.work = append(k.work, asideOf(r, at.Name, true))
 	}
 	if k.own = earlyTakeover(terms); k.own == nil {
 		k.own, k.fenced = fence(r)
 	}
-	return f
+	return k
 }
 
 // countLosers tells where the losers lost, by the first write of each contender in
@@ -125,22 +127,28 @@ func fence(r *runner.Round) (stale *anomaly, tried bool) {
 	return nil, tried
 }
 
-func (s *Lease) readLate(f *Finding, e *runner.Exchange) {
-	if s.Expiry == byTTL {
-		f.own.(*leased).tenure.readLate(f, e)
+// ReadLate takes a late read into account.
+func (k *leased) ReadLate(e *runner.Exchange) {
+	if k.tenure != nil {
+		k.tenure.readLate(&k.Shared, e)
 		return
 	}
-	k := f.own.(*leased)
 	for i := range k.work {
 		k.work[i].readLate(e)
 	}
-	k.readLate(f, e)
+	k.readLate(&k.Shared, e)
 }
 
-// Rule says what a finding, with its late reads, means.
-func (s *Lease) Rule(f *Finding) Ruling {
-	k := f.own.(*leased)
-	if s.Expiry == byTTL {
+// Forget keeps what a late read is compared with.
+func (k *leased) Forget(winners int) {
+	k.forget()
+	k.Shared.Forget(winners)
+}
+
+// Rule says what the round, with its late reads, means.
+func (k *leased) Rule() Ruling {
+	f := &k.Shared
+	if k.tenure != nil {
 		r := Ruling{Winners: f.won}
 		if f.Unseeded || r.void(f, f.operations) {
 			return r
@@ -169,18 +177,18 @@ func (s *Lease) Rule(f *Finding) Ruling {
 }
 
 // claims tells what held means by what was tried.
-func (s *Lease) claims(findings []*Finding, terms Terms) string {
+func (s *Lease) claims(all []Finding, terms Terms) string {
 	if s.blind {
 		return s.Info().Property
 	}
 	needed, rivals := max(1, terms.MinContended), RivalsNeeded(terms.Contenders, terms.Thresholds.Rivals)
 	tried, again, fenced := 0, 0, 0
-	for _, f := range findings {
-		k := f.own.(*leased)
+	for _, kept := range all {
+		k := kept.(*leased)
 		if k.tenure != nil && k.tenure.tried > 0 {
 			tried++
 		}
-		if f.Evidence.laterRivals >= rivals {
+		if k.Evidence.laterRivals >= rivals {
 			again++
 		}
 		if k.fenced {
@@ -264,10 +272,11 @@ func (s *Lease) meet(e *Evidence, all []meeting) {
 	}
 }
 
-func (s *Lease) contested(f *Finding, r *Ruling, t Terms) reason {
-	why := oneWinner{}.contested(f, r, t)
-	if k := f.own.(*leased); why != (reason{}) && k.lostAtRead > k.lostAtWrite && !s.ReadBarrier {
-		return reason{"had most contenders lost at the read, where no guard is", "leave --read-barrier on"}
+// Contested wants rivals of the winner at the guard.
+func (k *leased) Contested(r *Ruling, t *Terms) (why, fix string) {
+	why, fix = k.Shared.Contested(r, t)
+	if why != "" && k.lostAtRead > k.lostAtWrite && !k.lease.ReadBarrier {
+		return "had most contenders lost at the read, where no guard is", "leave --read-barrier on"
 	}
-	return why
+	return why, fix
 }

@@ -67,9 +67,9 @@ func TestLeaseByTTLAndSlowReplies(t *testing.T) {
 		{"a refused contender's token is read late in the term",
 			begin().write(0, 1, 0, ms, ok).write(1, 1, 0, ms, no).read(1, 500*ms, 1), "refused-but-applied", false, false},
 	} {
-		f := s.Judge(c.round.Round)
-		f.readOnce = true
-		r := s.Rule(&f)
+		f := s.Judge(c.round.Round, false)
+		f.Common().readOnce = true
+		r := f.Rule()
 		kind := ""
 		if r.Violation != nil {
 			kind = r.Violation.Kind
@@ -86,7 +86,7 @@ func TestLeaseByTTLReadLate(t *testing.T) {
 	s := &Lease{Periods: 2, Expiry: byTTL, Term: time.Second, Tolerance: time.Second}
 	for late, want := range map[int]string{-1: "", 0: "", 1: "refused-but-applied", 2: "foreign", 3: "changed-value"} {
 		r := leaseRound{&runner.Round{Number: 1, Key: chainKey, Collection: targets.Plain}}.write(0, 1, 0, ms, targets.OK).write(1, 1, 0, ms, targets.Conflict)
-		f := s.Judge(r.Round)
+		f := s.Judge(r.Round, false)
 		read := r.read(7, 2*time.Second, min(late, 1)).Ops[2]
 		switch late {
 		case 2:
@@ -95,8 +95,8 @@ func TestLeaseByTTLReadLate(t *testing.T) {
 			read.Reply.Record = r.Ops[0].Op.Value
 			read.Reply.Record.Body = json.RawMessage(`1`)
 		}
-		s.readLate(&f, &read)
-		got := s.Rule(&f)
+		f.ReadLate(&read)
+		got := f.Rule()
 		kind := ""
 		if got.Violation != nil {
 			kind = got.Violation.Kind

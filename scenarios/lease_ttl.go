@@ -109,7 +109,7 @@ type leasePeriod struct {
 // tenureOf judges leases that end by the store's time to live: one holder a period,
 // none before the expiry of the one before, what is read is what was accepted, and
 // an expired lease can be taken again.
-func (s *Lease) tenureOf(f *Finding, r *runner.Round) *tenure {
+func (s *Lease) tenureOf(f *Shared, r *runner.Round) *tenure {
 	t := &tenure{operations: f.state.operationsOf(r), periods: make([]leasePeriod, s.periods()+1), former: make(map[string]bool)}
 	t.sort(f.state, r)
 	if t.anomaly = t.shown(f.state); t.anomaly != nil {
@@ -146,7 +146,7 @@ func (t *tenure) forget() {
 
 // readLate looks at what a late read shows: by then the lease may have expired, or one
 // that was unknown may be there, but not a refused one.
-func (t *tenure) readLate(f *Finding, e *runner.Exchange) {
+func (t *tenure) readLate(f *Shared, e *runner.Exchange) {
 	read, ok := f.state.operationOf(e)
 	if !ok {
 		return

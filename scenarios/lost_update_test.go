@@ -222,9 +222,9 @@ func TestLostUpdateInterrupted(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			s := lostUpdate(func(s *scenarios.LostUpdate) { s.OnConflict = mode })
-			o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, MinContended: 1, Thresholds: scenarios.DefaultThresholds})}
-			r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
-				Timeout: time.Second, Race: s, Unguarded: true, SkipControls: true})
+			o := scenarios.NewJudge(scenarios.Terms{Scenario: s, MinContended: 1, Thresholds: scenarios.DefaultThresholds})
+			r, err := runner.Open(ctx, target, runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second, SkipControls: true},
+				Contenders: 12, Rounds: 1000, Race: s, Unguarded: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func TestLostUpdateInterrupted(t *testing.T) {
 			// In the midst of the first round: all have read and are writing.
 			time.AfterFunc(100*time.Millisecond, cancel)
 			summary := r.Run(ctx, o, o)
-			got := o.Conclude("")
+			got := o.Conclude(runner.End{})
 			if !summary.Interrupted || summary.Rounds != 1 || got.Winners.Max != 1 || len(got.Verdict.Violations) > 0 {
 				t.Errorf("%s: interrupted %v after %d rounds, %+v %+v", mode, summary.Interrupted, summary.Rounds, got.Winners, got.Verdict.Violations)
 			}

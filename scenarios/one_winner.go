@@ -15,9 +15,12 @@ const newVersion = 1
 // oneWinner judges the contests in which one write of a round may win.
 type oneWinner struct{}
 
+// oneWon is what is kept of their rounds.
+type oneWon struct{ Shared }
+
 // findingOf is what every scenario keeps of a round.
-func findingOf(r *runner.Round, seeded bool) Finding {
-	f := Finding{Round: r.Number, Unseeded: !r.Seeded(), state: startOf(r, seeded)}
+func findingOf(r *runner.Round, seeded bool) Shared {
+	f := Shared{Round: r.Number, Unseeded: !r.Seeded(), state: startOf(r, seeded)}
 	for i := range r.Seeds {
 		f.answered = max(f.answered, r.Seeds[i].Return)
 		if reply := &r.Seeds[i].Reply; reply.Outcome != targets.OK && f.refusal == "" {
@@ -31,9 +34,10 @@ func findingOf(r *runner.Round, seeded bool) Finding {
 }
 
 // Judge keeps of a round what its ruling needs.
-func (oneWinner) Judge(r *runner.Round) Finding {
-	f := findingOf(r, len(r.Seeds) > 0)
+func (oneWinner) Judge(r *runner.Round, oneCopy bool) Finding {
+	f := &oneWon{findingOf(r, len(r.Seeds) > 0)}
 	f.Evidence = evidenceOf(r)
+	f.Evidence.ofFirst(meetingsOf(r, oneCopy))
 	operations := f.state.operationsOf(r)
 	f.won = countKind(operations, wrote)
 	// Of the writes that certainly were not applied, those are kept that a read
@@ -68,27 +72,25 @@ func storedRefusals(operations []operation) []operation {
 // Sweep is possible: a contender does nothing but its write.
 func (oneWinner) Sweep(func(string) bool) error { return nil }
 
-func (oneWinner) meet(e *Evidence, all []meeting) { e.ofFirst(all) }
-
-// contested wants rivals of the winner at the guard.
-func (oneWinner) contested(f *Finding, r *Ruling, terms Terms) reason {
-	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
-		return reason{"had no winner", ""}
-	}
-	return terms.enoughRivals(&f.Evidence)
-}
-
 // Fates gives what became of every contender, by its last request.
 func (oneWinner) Fates(r *runner.Round) []Fate { return lastFates(r) }
 
-// Rule says what a finding, with its late reads, means.
-func (oneWinner) Rule(f *Finding) Ruling {
+// Contested wants rivals of the winner at the guard.
+func (f *Shared) Contested(_ *Ruling, t *Terms) (why, fix string) {
+	if f.Evidence.Rivals < 0 && !f.Evidence.Untold {
+		return "had no winner", ""
+	}
+	return t.enoughRivals(&f.Evidence)
+}
+
+// Rule says what the round, with its late reads, means.
+func (f *oneWon) Rule() Ruling {
 	r := Ruling{Winners: f.won}
-	if f.Unseeded || r.void(f, f.operations) {
+	if f.Unseeded || r.void(&f.Shared, f.operations) {
 		return r
 	}
 	r.Unread = !f.plain && !readBack(f.operations)
-	b := r.believe(f, f.operations, func(operations []operation) *anomaly {
+	b := r.believe(&f.Shared, f.operations, func(operations []operation) *anomaly {
 		if b := f.state.forbidden(operations); b != nil {
 			return b
 		}
@@ -99,12 +101,12 @@ func (oneWinner) Rule(f *Finding) Ruling {
 	}
 	r.accuse(f.Round, b)
 	r.tellGone(f.operations, f.plain)
-	r.settle(f, f.operations)
+	r.settle(&f.Shared, f.operations)
 	return r
 }
 
 // void tells whether a read shows what nobody of this run wrote.
-func (r *Ruling) void(f *Finding, operations []operation) bool {
+func (r *Ruling) void(f *Shared, operations []operation) bool {
 	for _, all := range [][]operation{operations, f.lates} {
 		for i := range all {
 			if all[i].kind == sawForeign {
@@ -176,7 +178,7 @@ func writerOf(operations []operation, read *operation) (writer *operation, possi
 // whose token was read was applied; none was where the read-back and the late read
 // both show the state before any write. Where another's token stands, it may have
 // been applied and written over.
-func (r *Ruling) settle(f *Finding, operations []operation) {
+func (r *Ruling) settle(f *Shared, operations []operation) {
 	tokens := make(map[string]bool)
 	back, late, untouched := false, false, true
 	note := func(a *operation) {
@@ -210,9 +212,9 @@ func (r *Ruling) settle(f *Finding, operations []operation) {
 	}
 }
 
-// readLate takes a late read into account. One that shows what the read-back
+// ReadLate takes a late read into account. One that shows what the read-back
 // showed of a contender's record adds nothing, and is not kept.
-func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
+func (f *oneWon) ReadLate(e *runner.Exchange) {
 	a, ok := f.state.operationOf(e)
 	if !ok {
 		return
@@ -233,7 +235,7 @@ func (oneWinner) readLate(f *Finding, e *runner.Exchange) {
 // old a stale state was, and the last two.
 const mostLates = 8
 
-func (f *Finding) addLate(a operation) {
+func (f *Shared) addLate(a operation) {
 	if len(f.lates) == mostLates {
 		f.lates = slices.Delete(f.lates, mostLates-3, mostLates-2)
 	}
@@ -247,13 +249,13 @@ type WinnerRank struct {
 	FirstSentWon float64 `json:"first_sent_won"` // share of the rounds
 }
 
-// detail tells the winner's place in the order of sending: a store that always
+// Detail tells the winner's place in the order of sending: a store that always
 // serves the first request sent was hardly contended for.
-func (oneWinner) detail(findings []*Finding) Detail {
+func (oneWinner) Detail(all []Finding) Detail {
 	var ranks []int
 	first := 0
-	for _, f := range findings {
-		if rank := f.Evidence.WinnerRank; rank > 0 {
+	for _, kept := range all {
+		if rank := kept.Common().Evidence.WinnerRank; rank > 0 {
 			ranks = append(ranks, rank)
 			if rank == 1 {
 				first++

@@ -21,15 +21,6 @@ type judged struct {
 	summary runner.Summary
 }
 
-// observer shows a run to a judge.
-type observer struct {
-	*scenarios.Judge
-	proceed bool
-}
-
-func (o *observer) Controls(c *runner.Controls) { o.proceed = o.Judge.Controls(c) }
-func (o *observer) Proceed() bool               { return o.proceed }
-
 // race runs a scenario on a target of its own inside the caller's bubble.
 func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Plan)) judged {
 	t.Helper()
@@ -43,8 +34,8 @@ func race(t *testing.T, s scenarios.Contest, url string, change func(*runner.Pla
 func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change func(*runner.Plan)) judged {
 	t.Helper()
 	defer target.Close()
-	plan := runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 6, Timeout: 2 * time.Second, Settle: time.Second, Late: time.Second,
-		Seed: 1, ValueSize: 16, Race: s, ControlRounds: 3}
+	plan := runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: 2 * time.Second, Seed: 1, ValueSize: 16},
+		Contenders: 12, Rounds: 6, Settle: time.Second, Late: time.Second, Race: s, ControlRounds: 3}
 	terms := scenarios.Terms{Scenario: s, MinContended: 1, ControlRounds: 3, SentBy: target.Describe().SentBy, OneCopy: target.Describe().OneCopy,
 		Thresholds: scenarios.DefaultThresholds}
 	if twin := s.Twin(); twin != nil {
@@ -61,13 +52,9 @@ func raceWith(t *testing.T, s scenarios.Contest, target targets.Target, change f
 		t.Fatal(err)
 	}
 	defer r.Close()
-	o := &observer{Judge: scenarios.NewJudge(terms)}
+	o := scenarios.NewJudge(terms)
 	summary := r.Run(t.Context(), o, o)
-	stopped := ""
-	if summary.Stopped != nil {
-		stopped = summary.Stopped.Error()
-	}
-	return judged{o.Conclude(stopped), summary}
+	return judged{o.Conclude(summary.End()), summary}
 }
 
 // guarded are the contests in which one write of a round may win; the others have
@@ -242,16 +229,16 @@ func TestInterrupted(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := scenarios.FailIfExists{}
-		o := &observer{Judge: scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
-			Thresholds: scenarios.DefaultThresholds})}
-		r, err := runner.Open(ctx, target, runner.Plan{Run: "01TEST", Prefix: "contend-", Contenders: 12, Rounds: 1000,
-			Timeout: time.Second, Race: s, Twin: s.Twin(), ControlRounds: 3})
+		o := scenarios.NewJudge(scenarios.Terms{Scenario: s, Twin: s.Twin(), MinContended: 1, ControlRounds: 3,
+			Thresholds: scenarios.DefaultThresholds})
+		r, err := runner.Open(ctx, target, runner.Plan{Setup: runner.Setup{Run: "01TEST", Prefix: "contend-", Timeout: time.Second},
+			Contenders: 12, Rounds: 1000, Race: s, Twin: s.Twin(), ControlRounds: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
 		summary := r.Run(ctx, runner.Observers{o, stopAfter{3, cancel}}, o)
-		got := o.Conclude("")
+		got := o.Conclude(runner.End{})
 		if !summary.Interrupted || summary.Rounds != 3 || got.Verdict.Status != scenarios.Held || got.Contention.ContendedRounds != 3 {
 			t.Errorf("interrupted %v after %d rounds: %s, %v", summary.Interrupted, summary.Rounds, got.Verdict.Status, got.Verdict.Reasons)
 		}
@@ -264,10 +251,8 @@ type stopAfter struct {
 	stop   func()
 }
 
-func (stopAfter) Controls(*runner.Controls)  {}
-func (stopAfter) Late(int, *runner.Exchange) {}
-func (s stopAfter) Round(r *runner.Round) {
-	if r.Number == s.rounds {
+func (s stopAfter) Observe(e runner.Event) {
+	if e.Round != nil && e.Round.Number == s.rounds {
 		s.stop()
 	}
 }

@@ -59,6 +59,9 @@ func (p *Probe) Check() error {
 	return p.check(probe.AllGroups())
 }
 
+// Compare has the answers stand beside those of an earlier probe.
+func (p *Probe) Compare(with *probe.Earlier) { p.Since = with }
+
 // CheckFor refuses groups that a target of the kind does not have, and an earlier
 // probe of another kind of store.
 func (p *Probe) CheckFor(kind string) error {
@@ -84,7 +87,7 @@ func (p *Probe) Questions(kind, prefix, run string) []probe.Question {
 	})
 }
 
-// Judge judges the replies to them.
-func (p *Probe) Judge(kind, prefix, run string) *probe.Judge {
-	return probe.NewJudge(kind, p.Questions(kind, prefix, run), p.Since)
+// Judge gives the judge of the replies to them.
+func (p *Probe) Judge(kind, prefix, run string) Judging {
+	return &probeJudge{Judge: probe.NewJudge(kind, p.Questions(kind, prefix, run), p.Since)}
 }

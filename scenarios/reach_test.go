@@ -45,18 +45,17 @@ func within(s Contest, d time.Duration) staggered {
 	return staggered{s, func(c *runner.Contender) time.Duration { return time.Duration(c.Random().Int64N(int64(d))) }}
 }
 
-// steady is a Steering that neither stops nor doubts anything.
+// steady is a Steering that stops nothing.
 type steady struct{ *Judge }
 
-func (s steady) Controls(c *runner.Controls) { s.Judge.Controls(c) }
-func (steady) Proceed() bool                 { return true }
+func (steady) Proceed() bool { return true }
 
 // raced runs some rounds without controls, and gives their judge.
 func raced(t *testing.T, target targets.Target, s Contest, contenders, rounds int, seed uint64, others ...runner.Observer) *Judge {
 	t.Helper()
 	j := NewJudge(Terms{Scenario: s, Contenders: contenders, OneCopy: target.Describe().OneCopy, Thresholds: DefaultThresholds})
-	r, err := runner.Open(t.Context(), target, runner.Plan{Run: fmt.Sprintf("01TEST%d", seed), Prefix: "contend-", Contenders: contenders,
-		Rounds: rounds, Timeout: time.Minute, Late: time.Millisecond, Seed: seed, Race: s, SkipControls: true})
+	r, err := runner.Open(t.Context(), target, runner.Plan{Setup: runner.Setup{Run: fmt.Sprintf("01TEST%d", seed), Prefix: "contend-", Timeout: time.Minute, Seed: seed, SkipControls: true},
+		Contenders: contenders, Rounds: rounds, Late: time.Millisecond, Race: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +70,9 @@ func raced(t *testing.T, target targets.Target, s Contest, contenders, rounds in
 // is unknown.
 func (j *Judge) clean() []time.Duration {
 	var reaches []time.Duration
-	for _, f := range j.findings {
-		if r := j.terms.Scenario.Rule(f); r.Violation == nil && r.Winners == 1 && doubtOf(f, &r, j.terms, true) == (reason{}) {
+	for _, kept := range j.findings {
+		f := kept.Common()
+		if r := kept.Rule(); r.Violation == nil && r.Winners == 1 && doubtOf(f, &r, j.terms, true) == (reason{}) {
 			reaches = append(reaches, f.Evidence.Reach)
 		}
 	}
@@ -354,11 +354,11 @@ func pass(to io.Writer, from io.Reader, show func([]byte)) {
 // noting keeps the contenders' requests of the last round.
 type noting struct{ round runner.Round }
 
-func (n *noting) Controls(*runner.Controls)  {}
-func (n *noting) Late(int, *runner.Exchange) {}
-func (n *noting) Round(r *runner.Round) {
-	n.round = *r
-	n.round.Ops = slices.Clone(r.Ops)
+func (n *noting) Observe(e runner.Event) {
+	if e.Round != nil {
+		n.round = *e.Round
+		n.round.Ops = slices.Clone(e.Round.Ops)
+	}
 }
 
 // Two contenders read at the same time, and one has its answer so late that the other
@@ -412,7 +412,7 @@ func TestRivalsRestOnTheGuardedRequest(t *testing.T) {
 				released.Store(true)
 				return 0
 			}}, 2, 1, 1, &seen)
-			checkApart(t, j.findings[0].Evidence, seen.round)
+			checkApart(t, j.findings[0].Common().Evidence, seen.round)
 		})
 	}
 }

@@ -14,7 +14,7 @@ type reason struct{ why, fix string }
 
 // doubtOf says why a round is uncertain; the zero reason where every reply of it
 // is certain. final: the late reads were made.
-func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
+func doubtOf(f *Shared, r *Ruling, terms Terms, final bool) reason {
 	e := &f.Evidence
 	switch {
 	case f.Unseeded:
@@ -44,12 +44,13 @@ func doubtOf(f *Finding, r *Ruling, terms Terms, final bool) reason {
 }
 
 // uncountedFor says why a certain round does not count; the zero reason where it does.
-func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
-	if why := terms.Scenario.contested(f, r, terms); why != (reason{}) {
+func uncountedFor(kept Finding, r *Ruling, terms *Terms) reason {
+	f := kept.Common()
+	if why, fix := kept.Contested(r, terms); why != "" {
 		if f.swept != nil {
-			why.fix = "" // the offset is what was asked for
+			fix = "" // the offset is what was asked for
 		}
-		return why
+		return reason{why, fix}
 	}
 	if most := terms.Thresholds.Reach; most > 0 && f.Evidence.Reach < 0 {
 		return reason{"have no known reach", "leave --max-reach out"}
@@ -59,8 +60,9 @@ func uncountedFor(f *Finding, r *Ruling, terms Terms) reason {
 	return reason{}
 }
 
-// enoughRivals says why a round with a winner does not count for its rivals.
-func (t *Terms) enoughRivals(e *Evidence) reason {
+// enoughRivals says why a round with a winner does not count for its rivals, and what
+// would fix that.
+func (t *Terms) enoughRivals(e *Evidence) (why, fix string) {
 	needed := RivalsNeeded(max(t.Contenders, e.Contenders), t.Thresholds.Rivals)
 	closer := "raise --contenders, or lower --min-rivals"
 	if t.Stagger > 0 {
@@ -68,20 +70,17 @@ func (t *Terms) enoughRivals(e *Evidence) reason {
 	}
 	switch {
 	case e.Untold:
-		return untold
+		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""
 	case e.Rivals == 0 && e.byRead > 0:
-		return reason{"had a winner that met no other at the guard: the others had been refused at a read in front of it", closer}
+		return "had a winner that met no other at the guard: the others had been refused at a read in front of it", closer
 	case e.Rivals == 0:
-		return reason{"had a winner that met no other at the guard", closer}
+		return "had a winner that met no other at the guard", closer
 	case e.Rivals < needed:
-		return reason{fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer}
+		return fmt.Sprintf("had a winner that met fewer than %d rivals at the guard", needed), closer
 	default:
-		return reason{}
+		return "", ""
 	}
 }
-
-// untold is why a relayed round does not count whose times are not known.
-var untold = reason{"had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""}
 
 // Uncounted is one reason, how many rounds it holds for, and what would fix it;
 // "": nothing that a flag could.

@@ -319,20 +319,20 @@ func (s *story) wanted(t *testing.T) (want verdictOf, believed []operation) {
 
 // ruled gives what a judge makes of a story. kept may change what the judge keeps of
 // it; nil: it does not.
-func (s *story) ruled(scenario Contest, kept func(*Finding)) (*Finding, Ruling, *Judge) {
+func (s *story) ruled(scenario Contest, change func(Finding)) (*Shared, Ruling, *Judge) {
 	j := NewJudge(Terms{Scenario: scenario, Settle: storySettle, Thresholds: DefaultThresholds})
 	j.Round(&s.round)
 	for i := range s.lates {
 		j.Late(1, &s.lates[i])
 	}
-	f := j.findings[0]
-	if kept != nil {
-		kept(f)
+	kept := j.findings[0]
+	if change != nil {
+		change(kept)
 	}
-	return f, scenario.Rule(f), j
+	return kept.Common(), kept.Rule(), j
 }
 
-func (r *Ruling) verdictOf(f *Finding) verdictOf {
+func (r *Ruling) verdictOf(f *Shared) verdictOf {
 	return verdictOf{f.Unseeded, r.Void, r.Violation != nil || r.Indefinite, r.StaleRead}
 }
 
@@ -341,8 +341,11 @@ func (r *Ruling) verdictOf(f *Finding) verdictOf {
 type brokenBelief struct {
 	name  string
 	shown func(*story)
-	kept  func(*Finding)
+	kept  func(Finding)
 }
+
+// common changes what every scenario keeps.
+func common(change func(*Shared)) func(Finding) { return func(k Finding) { change(k.Common()) } }
 
 // eachOp changes the contenders' ops.
 func eachOp(change func(*runner.Exchange)) func(*story) {
@@ -366,22 +369,22 @@ var brokenBeliefs = []brokenBelief{
 			s.lates = append(s.lates, again, more)
 		}
 	}, nil},
-	{"an old read that is confirmed is not believed", nil, func(f *Finding) { f.readersLag = true }},
-	{"one session is taken for two", nil, func(f *Finding) {
+	{"an old read that is confirmed is not believed", nil, common(func(f *Shared) { f.readersLag = true })},
+	{"one session is taken for two", nil, common(func(f *Shared) {
 		for i := range f.lates {
 			f.lates[i].who = int32(i)
 		}
-	}},
-	{"reads are believed before the key has settled", nil, func(f *Finding) { f.believedFrom = 0 }},
-	{"two reads that differ confirm each other", nil, func(f *Finding) {
+	})},
+	{"reads are believed before the key has settled", nil, common(func(f *Shared) { f.believedFrom = 0 })},
+	{"two reads that differ confirm each other", nil, common(func(f *Shared) {
 		if n := len(f.lates); n > 1 {
 			last := f.lates[n-1]
 			last.who, last.call = f.lates[n-2].who, max(f.believedFrom, f.lates[n-2].call)
 			f.lates[n-2] = last
 		}
-	}},
-	{"late reads are not looked at", nil, func(f *Finding) { f.lates = nil }},
-	{"the first late read is the last word", nil, func(f *Finding) { f.lates = f.lates[:min(1, len(f.lates))] }},
+	})},
+	{"late reads are not looked at", nil, common(func(f *Shared) { f.lates = nil })},
+	{"the first late read is the last word", nil, common(func(f *Shared) { f.lates = f.lates[:min(1, len(f.lates))] })},
 	{"read-backs are not looked at", func(s *story) { s.round.Reads = nil }, nil},
 	{"a read that failed shows that there is nothing", func(s *story) {
 		s.reads(func(x *runner.Exchange) {
@@ -395,10 +398,10 @@ var brokenBeliefs = []brokenBelief{
 			s.round.Seeds[i].Reply.Outcome = targets.OK
 		}
 	}, nil},
-	{"the winner of a plain round is forgotten", nil, func(f *Finding) {
-		if k := chainIn(f); k != nil && k.plain {
+	{"the winner of a plain round is forgotten", nil, func(kept Finding) {
+		if k := chainIn(kept); k != nil && k.plain {
 			k.operations, k.plain = nil, false
-		} else if f.plain {
+		} else if f := kept.Common(); f.plain {
 			f.operations = nil
 		}
 	}},
@@ -423,8 +426,8 @@ var brokenBeliefs = []brokenBelief{
 }
 
 // chainIn is what is kept of a round that has a chain of versions; nil: it has none.
-func chainIn(f *Finding) *versions {
-	switch k := f.own.(type) {
+func chainIn(kept Finding) *versions {
+	switch k := kept.(type) {
 	case *counted:
 		return &k.versions
 	case *leased:
@@ -558,8 +561,8 @@ func TestChainRuleInRulings(t *testing.T) {
 func TestCountInRulings(t *testing.T) {
 	t.Parallel()
 	random, scenario := rand.New(rand.NewPCG(101, 103)), NewCounter()
-	count := func(change func(*versions)) func(*Finding) {
-		return func(f *Finding) { change(chainIn(f)) }
+	count := func(change func(*versions)) func(Finding) {
+		return func(k Finding) { change(chainIn(k)) }
 	}
 	checkRulings(t, scenario, 200_000, func() *story { return served(random, scenario, readThenWrite) }, append(brokenBeliefs,
 		brokenBelief{"what is unknown did not count", nil, count(func(v *versions) { v.unknown = 0 })},

@@ -22,7 +22,7 @@ type Info struct {
 	Unguarded bool
 }
 
-// Scenario is a Contest, or a watch, *TTLGhost, or *Probe.
+// Scenario is a Contest, a Watch, or one that Asks.
 type Scenario interface {
 	Info() Info
 }
@@ -37,8 +37,7 @@ type Parameterized interface {
 	Check() error
 }
 
-// Contest is a race and its judge. Judge and Rule depend on nothing but their
-// arguments.
+// Contest is a race and its judge.
 type Contest interface {
 	Scenario
 	runner.Contest
@@ -48,22 +47,30 @@ type Contest interface {
 	// an offset from the first; given tells which flags were. An error says why the
 	// offset would not be that of their writes.
 	Sweep(given func(flag string) bool) error
-	// Judge keeps of a round what its ruling needs.
-	Judge(r *runner.Round) Finding
-	// Rule says what a finding, with its late reads, means.
-	Rule(f *Finding) Ruling
+	// Judge keeps of a round what its ruling needs. oneCopy: the target checks its
+	// guards on one copy of a key.
+	Judge(r *runner.Round, oneCopy bool) Finding
 	// Fates gives what became of every contender of a round, in order.
 	Fates(r *runner.Round) []Fate
-	// readLate adds a read at the end of the run to the finding.
-	readLate(f *Finding, e *runner.Exchange)
-	// meet takes the accepted writes of a round, with their rivals and reach, into its
-	// evidence.
-	meet(e *Evidence, all []meeting)
-	// contested says why a certain round is no evidence of a contest; the zero reason
-	// where it is.
-	contested(f *Finding, r *Ruling, t Terms) reason
-	// detail tells what only this scenario has.
-	detail(findings []*Finding) Detail
+	// Detail tells what only this scenario has, of what it kept.
+	Detail(all []Finding) Detail
+}
+
+// Finding is what a scenario keeps of a round: a type of its own. Its methods depend on
+// nothing else but their arguments.
+type Finding interface {
+	// Common is what every scenario keeps.
+	Common() *Shared
+	// Rule says what the round means, with its late reads so far.
+	Rule() Ruling
+	// ReadLate adds a read at the end of the run.
+	ReadLate(e *runner.Exchange)
+	// Contested says why the round, which is certain, is no evidence of a contest, and
+	// what would fix that; "" where it is.
+	Contested(r *Ruling, t *Terms) (why, fix string)
+	// Forget keeps of a quiet round with so many winners only what late reads are
+	// compared with, so that a long run keeps little of each.
+	Forget(winners int)
 }
 
 // All lists the scenarios: each gets its subcommand, its flags and its place in
@@ -103,8 +110,8 @@ func Find(name string) Scenario {
 	return nil
 }
 
-// Finding is what is kept of a round.
-type Finding struct {
+// Shared is what every scenario keeps of a round.
+type Shared struct {
 	Round      int
 	Unseeded   bool // the start state could not be written; nobody was released
 	Evidence   Evidence
@@ -114,7 +121,6 @@ type Finding struct {
 	lates      []operation // reads at the end of the run, in order, but for those that show what the read-back did
 	readOnce   bool        // a late read was answered
 	plain      bool        // of operations, only the winner is left
-	own        any         // what a scenario with a rule of its own keeps
 	// answered is when the contenders had their last answer.
 	answered time.Duration
 	// believedFrom is when two reads that agree on an old state are believed;
@@ -151,12 +157,11 @@ func (r *Ruling) quiet() bool {
 	return r.Violation == nil && !r.Void && !r.StaleRead && !r.Unread && !r.Indefinite && r.Settled == 0 && r.Unsettled == 0
 }
 
-// forget keeps of a quiet round with so many winners only what late reads are
-// compared with, so that a long run keeps little of each.
-func (f *Finding) forget(winners int) {
-	if own, ok := f.own.(interface{ forget() }); ok {
-		own.forget()
-	}
+// Common is the finding itself, in whatever a scenario keeps.
+func (f *Shared) Common() *Shared { return f }
+
+// Forget keeps of a round with one winner its write.
+func (f *Shared) Forget(winners int) {
 	for i := range f.operations {
 		if f.operations[i].kind == wrote && winners == 1 {
 			f.operations, f.plain = []operation{f.operations[i]}, true

@@ -138,7 +138,7 @@ type takeoverVerdict struct{ void, violated, stale, unsure bool }
 func (s *takeoverStory) ruled() (takeoverVerdict, Ruling) {
 	j := NewJudge(Terms{Scenario: s.lease, Settle: storySettle, Thresholds: DefaultThresholds})
 	j.Round(&s.round)
-	r := s.lease.Rule(j.findings[0])
+	r := j.findings[0].Rule()
 	return takeoverVerdict{r.Void, r.Violation != nil || r.Indefinite, r.StaleRead, r.Unsettled > 0}, r
 }
 

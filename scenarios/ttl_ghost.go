@@ -206,6 +206,12 @@ func createToken(g *runner.Ghost) string { return runner.Token(g.Key, 0, 1) }
 // probeTokens begin the tokens of later writes.
 func probeTokens(g *runner.Ghost) string { return g.Key + "-c1-a" }
 
+// Limits gives the time to live of the keys, how long they are watched after its end,
+// and the budget of requests.
+func (s *TTLGhost) Limits() (ttl, watch time.Duration, requests int64) {
+	return s.TTL, s.Watch, s.Budget
+}
+
 // Next says what to ask of the key next.
 func (s *TTLGhost) Next(g *runner.Ghost) (op targets.Op, due time.Duration, ok bool) {
 	read := targets.Op{Kind: targets.Read, Key: g.Key, Collection: targets.Plain}

@@ -48,7 +48,7 @@ func (j *Judge) verdict(t *tally, stopped string) Verdict {
 	info := j.terms.Scenario.Info()
 	v := Verdict{Status: Inconclusive, Property: info.Property, Reasons: []string{}, Violations: []Violation{}, ViolatedRounds: t.violated}
 	if own, ok := j.terms.Scenario.(interface {
-		claims(findings []*Finding, terms Terms) string
+		claims(all []Finding, terms Terms) string
 	}); ok {
 		v.Property = own.claims(j.findings, j.terms)
 	}

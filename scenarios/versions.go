@@ -21,7 +21,7 @@ type versions struct {
 }
 
 // versionsOf takes what a round did to its own key.
-func versionsOf(f *Finding, r *runner.Round) versions {
+func versionsOf(f *Shared, r *runner.Round) versions {
 	v := versions{operations: f.state.operationsOf(r)}
 	for i := range v.operations {
 		switch a := &v.operations[i]; {
@@ -80,7 +80,7 @@ func sumOf(token string) uint64 {
 	return h.Sum64()
 }
 
-func (v *versions) readLate(f *Finding, e *runner.Exchange) {
+func (v *versions) readLate(f *Shared, e *runner.Exchange) {
 	if e.Op.Key != f.state.key {
 		return
 	}
@@ -97,7 +97,7 @@ func (v *versions) readLate(f *Finding, e *runner.Exchange) {
 }
 
 // rule says what the chain and the reads mean together.
-func (v *versions) rule(f *Finding) Ruling {
+func (v *versions) rule(f *Shared) Ruling {
 	r := Ruling{Winners: v.wrote}
 	if f.Unseeded || r.void(f, v.operations) {
 		return r
@@ -120,7 +120,7 @@ func (v *versions) rule(f *Finding) Ruling {
 }
 
 // shown looks for a read of what no write can have stored: no lag explains that.
-func (v *versions) shown(f *Finding) *anomaly {
+func (v *versions) shown(f *Shared) *anomaly {
 	if v.plain {
 		for i := range f.lates {
 			if read := &f.lates[i]; read.kind == sawNew && !slices.Contains(v.accepted, sumOf(read.token)) {

@@ -99,7 +99,7 @@ func TestChainIsRuledByAllReads(t *testing.T) {
 			late := versionRead(i%2, state, time.Second+time.Duration(i)*100*ms)
 			j.Late(1, &late)
 		}
-		v := j.Conclude("").Verdict
+		v := j.Conclude(runner.End{}).Verdict
 		kind := ""
 		if len(v.Violations) > 0 {
 			kind = v.Violations[0].Kind

@@ -130,11 +130,13 @@ func watchedRun(b *testing.B, random *rand.Rand, night int) (report.Result, []*r
 			w.Observe(g, &e)
 		}
 	}
-	collector, err := report.NewWatchCollector(header)
+	collector, err := report.NewCollector(header)
 	if err != nil {
 		b.Fatal(err)
 	}
-	collector.Watching(ghosts)
+	for _, g := range ghosts {
+		collector.Observe(runner.Event{Ghost: g})
+	}
 	return collector.Make(runner.End{Requests: 1000}), ghosts
 }
 

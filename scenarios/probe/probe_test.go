@@ -17,7 +17,7 @@ import (
 )
 
 // probeIn asks a target, in the caller's bubble, where it has one.
-func probeIn(t *testing.T, url string, p *scenarios.Probe) (*probe.Report, runner.ProbeSummary) {
+func probeIn(t *testing.T, url string, p *scenarios.Probe) (*probe.Report, runner.Summary) {
 	t.Helper()
 	target, err := all.Open(url)
 	if err != nil {
@@ -28,7 +28,7 @@ func probeIn(t *testing.T, url string, p *scenarios.Probe) (*probe.Report, runne
 	if err := p.CheckFor(kind); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Timeout: 10 * time.Second,
+	asked, err := runner.OpenProbe(t.Context(), target, runner.ProbePlan{Setup: runner.Setup{Timeout: 10 * time.Second},
 		Inquiries: probe.Inquiries(p.Questions(kind, "contend-", "01TEST"))})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,12 @@ func judgeOf(p *scenarios.Probe, kind string) *probe.Judge {
 // listening is a judge as an observer.
 type listening struct{ *probe.Judge }
 
-func (w listening) Answered(id string, e *runner.Exchange) { w.Judge.Answered(id, e) }
+// Observe implements runner.Observer.
+func (w listening) Observe(e runner.Event) {
+	if e.Answer != nil {
+		w.Answered(e.Answer.Question, e.Answer.Exchange)
+	}
+}
 
 // probeSim is that in a bubble of its own.
 func probeSim(t *testing.T, url string, p *scenarios.Probe) (report *probe.Report) {
