@@ -430,10 +430,11 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 	}
 	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
 	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
-	ghosts, longest := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls), s.TTL+s.Watch
+	ghosts := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls)
+	longest := (&runner.Ghost{Terms: runner.GhostTerms{TTL: s.TTL, Watch: s.Watch}}).End()
 	if l.taken != nil {
 		ghosts = l.taken.ghosts
-		longest = max(0, time.Until(l.taken.until())).Round(time.Second)
+		longest = max(0, time.Until(until(l.taken.ghosts))).Round(time.Second)
 	}
 	most := s.Most(ghosts)
 	total := p.Cost(d, len(ghosts)) + most

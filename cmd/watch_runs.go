@@ -159,14 +159,10 @@ func (w *watchRun) open() (n int) {
 	return n
 }
 
-// until is when the last of its keys is asked for the last time.
-func (w *watchRun) until() (last time.Time) {
-	for _, g := range w.ghosts {
-		if g.Closed {
-			continue
-		}
-		t := g.Terms
-		if at := g.Epoch.Add(max(g.Created.Return, t.Offset) + max(t.TTL, g.Granted) + t.Watch); at.After(last) {
+// until is when the last of the keys is asked for the last time.
+func until(ghosts []*runner.Ghost) (last time.Time) {
+	for _, g := range ghosts {
+		if at := g.Epoch.Add(g.End()); !g.Closed && at.After(last) {
 			last = at
 		}
 	}
@@ -189,15 +185,37 @@ func guardWatch(kept *store.Store, run string) (release func(), err error) {
 	}, nil
 }
 
-// closeVolatile closes keys of targets that died with their process.
+// closeVolatile closes keys of targets that died with their process: their watch is
+// over, and no process holds the guard of their run.
 func closeVolatile(kept *store.Store, open []*runner.Ghost) {
-	var dead []*runner.Ghost
+	byRun := make(map[string][]*runner.Ghost)
 	for _, g := range open {
-		// As long as its watch may go on, the process may live.
-		if isVolatile(g.Target) && time.Now().After(g.Epoch.Add(g.Terms.Offset+g.Terms.TTL+g.Terms.Watch+time.Minute)) {
-			scenarios.Abandon(g, "its target ended with the process of contend")
-			dead = append(dead, g)
-		}
+		byRun[g.Run] = append(byRun[g.Run], g)
 	}
-	_ = kept.UpdateGhosts(dead)
+	for run, ghosts := range byRun {
+		if time.Since(until(ghosts)) < time.Minute || !isVolatile(ghosts[0].Target) {
+			continue
+		}
+		release, err := guardWatch(kept, run)
+		if err != nil {
+			continue // its process lives, and is slow
+		}
+		// It may have told of its end since the keys were read.
+		_ = abandonOpen(kept, run)
+		release()
+	}
+}
+
+// abandonOpen closes what the store still watches of a run whose target has ended with
+// its process.
+func abandonOpen(kept *store.Store, run string) error {
+	var left []*runner.Ghost
+	for g, err := range kept.Ghosts(store.Ghosts{Run: run, Open: true}) {
+		if err != nil {
+			return err
+		}
+		scenarios.Abandon(g, "its target ended with the process of contend")
+		left = append(left, g)
+	}
+	return kept.UpdateGhosts(left)
 }
