@@ -13,6 +13,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -70,7 +73,7 @@ Exit status: 0 all is gone that was to be removed, 2 the command line is wrong, 
 	ageVar(fs, &clean.olderThan, "older-than", "remove the keys of every run that began longer ago, such as 36h or 2d")
 	fs.BoolVar(&clean.force, "force", false, "with --older-than: those of young runs and those that are watched too")
 	fs.BoolVar(&clean.dryRun, "dry-run", false, "list the runs that have keys there, and remove nothing")
-	fs.StringVar(&clean.prefix, "key-prefix", defaultPrefix, "what the keys begin with")
+	fs.StringVar(&clean.prefix, "key-prefix", paste.DefaultPrefix, "what the keys begin with")
 	fs.StringVar(&clean.store, "store", "", "leave alone what this `FILE` of results still watches (default: the user's own, where there is one; \"\": none)")
 	fs.DurationVar(&clean.timeout, "timeout", 10*time.Second, "of one request")
 	return cmd
@@ -124,7 +127,7 @@ func (c *cleaner) clean(ctx context.Context, t targets.Target) error {
 	}
 	deletes, _, err := t.List(ctx, prefix)
 	if err != nil {
-		return preparing(fmt.Errorf("clean: %w", err))
+		return exit.Connecting(fmt.Errorf("clean: %w", err))
 	}
 	runs := c.runs(deletes, watched)
 	if c.dryRun {
@@ -206,11 +209,7 @@ func (c *cleaner) spare(run *cleanRun, watched map[string]*runner.Ghost) {
 
 // command is what removes the keys of a run whatever is to be said for them.
 func (c *cleaner) command(run string) string {
-	text := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(targets.Redact(c.target)), run)
-	if c.prefix != defaultPrefix {
-		text += " --key-prefix " + shellQuote(c.prefix)
-	}
-	return text
+	return paste.Clean(targets.Redact(c.target), run, c.prefix)
 }
 
 // list is --dry-run.
@@ -246,9 +245,9 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 		deletes = append(deletes, run.deletes...)
 	}
 	d := t.Describe()
-	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, (&commonFlags{}).limits(d), report.NewProgress(c.err, false, 0, 0))
+	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, quota.Limits(d, 0, 0), report.NewProgress(c.err, false, 0, 0))
 	if err != nil {
-		return preparing(fmt.Errorf("clean: %w", err))
+		return exit.Connecting(fmt.Errorf("clean: %w", err))
 	}
 	fmt.Fprintf(c.out, "removed %s that begin with %s from %s\n", count(removal.Removed, "key"), prefix, d.URL)
 	for _, run := range runs {
@@ -257,10 +256,10 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 		}
 	}
 	if err := c.closeWatched(deletes, watched, removal); err != nil {
-		return &cannotRun{fmt.Errorf("clean: the keys were removed, and the store still watches them: %w", err)}
+		return exit.Failed(fmt.Errorf("clean: the keys were removed, and the store still watches them: %w", err))
 	}
 	if removal.Left != nil {
-		return &cannotRun{fmt.Errorf("clean: %w", removal.Left)}
+		return exit.Failed(fmt.Errorf("clean: %w", removal.Left))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -104,7 +106,7 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	l.warnOfLimits(c.err, d, l.plan.Limits, least)
 	run, err := runner.Open(ctx, l.target, l.plan)
 	if err != nil {
-		return report.Result{}, preparing(err)
+		return report.Result{}, exit.Connecting(err)
 	}
 	defer run.Close()
 	if with.within <= 0 {
@@ -134,11 +136,11 @@ func (l *contestLaunch) cannotHold() string {
 // warnOfLimits tells when a rate is above what the target allows, and how long a run
 // takes for its limits; 0: no longer than without.
 func (f *commonFlags) warnOfLimits(w io.Writer, d targets.Description, limits []targets.Limit, least time.Duration) {
-	if above := f.aboveQuota(d); above != "" {
+	if above := quota.Above(d, f.rate); above != "" {
 		fmt.Fprintf(w, "contend: warning: %s\n", above)
 	}
 	if least > 0 {
-		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(limits), roughly(least))
+		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", quota.Text(limits), roughly(least))
 	}
 }
 
@@ -148,14 +150,6 @@ func roughly(d time.Duration) time.Duration {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(time.Second)
-}
-
-func limitText(limits []targets.Limit) string {
-	var texts []string
-	for _, l := range limits {
-		texts = append(texts, fmt.Sprintf("%.4g requests in %s", l.Requests, l.Per))
-	}
-	return strings.Join(texts, " and ")
 }
 
 // measure runs the plan and makes the result.
@@ -253,11 +247,11 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 	case p.Duration > 0:
 		line("duration", "%s, and the controls and late reads", p.Duration)
 	case len(p.Limits) > 0:
-		line("duration", "at least %s, at %s", roughly(p.Takes(d)), limitText(p.Limits))
+		line("duration", "at least %s, at %s", roughly(p.Takes(d)), quota.Text(p.Limits))
 	default:
 		line("duration", "as long as the target takes: no limit is set")
 	}
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())

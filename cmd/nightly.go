@@ -12,6 +12,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -31,7 +34,7 @@ nights before. Everything is kept in --store. What is known to be broken is writ
 suite, so that a night is green until something changes. A watch that has not ended when --within is over is cut, and
 its keys are asked about again in the next night.
 
-` + exitHelp + `
+` + exit.Help + `
 Of several runs the worst counts: violated, could not run, threshold, inconclusive, held. An alarm of the trend exits 5.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if within <= 0 {
@@ -39,7 +42,7 @@ Of several runs the worst counts: violated, could not run, threshold, inconclusi
 			}
 			n := night{c: c, flags: &flags, file: args[0], within: within, deadline: time.Now().Add(within),
 				storeGiven: cmd.Flags().Changed("store")}
-			return n.run(cmd.Context(), commandLine("nightly "+shellQuote(args[0]), cmd.Flags()))
+			return n.run(cmd.Context(), commandLine("nightly "+paste.Quote(args[0]), cmd.Flags()))
 		},
 	}
 	flags.register(cmd.Flags())
@@ -87,7 +90,7 @@ func (n *night) run(ctx context.Context, command string) error {
 	defer n.kept.Close()
 	guard, err := n.kept.Guard("nightly")
 	if err != nil {
-		return &cannotRun{err}
+		return exit.Failed(err)
 	}
 	defer guard.Close()
 	n.suite = report.Suite{Schema: report.SuiteSchema, Command: command, Tool: tool(), File: n.file, Started: time.Now().UTC(), Night: &report.Night{
@@ -97,9 +100,9 @@ func (n *night) run(ctx context.Context, command string) error {
 	n.watches(ctx, runs, results)
 	for i, r := range results {
 		if r == nil {
-			r = &report.SuiteRun{Name: runs[i].name, Exit: exitCannotRun, Error: fmt.Sprintf("its turn did not come within %s", n.within)}
+			r = &report.SuiteRun{Name: runs[i].name, Exit: exit.CannotRun, Error: fmt.Sprintf("its turn did not come within %s", n.within)}
 			if ctx.Err() != nil {
-				r.Exit, r.Error = exitInterrupted, "interrupted before its turn"
+				r.Exit, r.Error = exit.Interrupted, "interrupted before its turn"
 			}
 		}
 		n.suite.Runs = append(n.suite.Runs, *r)
@@ -236,7 +239,7 @@ func (n *night) lookAfter(ctx context.Context, masked, url string, earlier []*wa
 	}
 	defer target.Close()
 	params := earlier[0].header.Params
-	limits := (&commonFlags{rate: params.Rate, valueSize: params.ValueSize}).limits(target.Describe())
+	limits := quota.Limits(target.Describe(), params.Rate, params.ValueSize)
 	w, err := runner.OpenWatch(ctx, target, runner.WatchPlan{Run: ulid.Make().String(), Prefix: params.KeyPrefix, Timeout: params.Timeout, Limits: limits,
 		Within: n.left(), Sessions: watchSessions, ValueSize: params.ValueSize, Keep: true, Once: true})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -74,7 +76,7 @@ func (l *probeLaunch) close() { l.target.Close() }
 
 func (l *probeLaunch) header() report.RunHeader {
 	d := l.target.Describe()
-	header := l.commonFlags.header(l.scenario, l.id, d, l.command, 0, l.limits(d))
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, 0, quota.Limits(d, l.rate, l.valueSize))
 	header.Params.Seed = ""
 	header.Params.SetOptions(l.scenario)
 	return header
@@ -82,7 +84,7 @@ func (l *probeLaunch) header() report.RunHeader {
 
 func (l *probeLaunch) plan() runner.ProbePlan {
 	d := l.target.Describe()
-	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: l.limits(d), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
+	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: quota.Limits(d, l.rate, l.valueSize), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
 func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
@@ -90,7 +92,7 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
 	probe, err := runner.OpenProbe(ctx, l.target, plan)
 	if err != nil {
-		return report.Result{}, preparing(err)
+		return report.Result{}, exit.Connecting(err)
 	}
 	defer probe.Close()
 	header := l.header()
@@ -155,23 +157,6 @@ func tellEnd(c console, end runner.End, left error, header report.RunHeader) {
 	tellLeft(c, left, header)
 }
 
-// probeStatus gives nil where every question was answered that the target has.
-func probeStatus(r report.Result) error {
-	p := r.Detail.Probe
-	switch {
-	case r.Interrupted:
-		return exitStatus(exitInterrupted)
-	case r.Stopped != "", p.Answered+p.Unanswered == 0:
-		return exitStatus(exitCannotRun)
-	case r.Changed() > 0, !allMet(r.Expectations):
-		return exitStatus(exitThreshold)
-	case p.Unanswered > 0:
-		return exitStatus(exitInconclusive)
-	default:
-		return nil
-	}
-}
-
 // printPlan is --dry-run.
 func (l *probeLaunch) printPlan(w io.Writer) error {
 	d, plan := l.target.Describe(), l.plan()
@@ -191,11 +176,11 @@ func (l *probeLaunch) printPlan(w io.Writer) error {
 		line("quota units", "at most about %d", units)
 	}
 	if len(plan.Limits) > 0 {
-		line("duration", "at least %s, at %s", roughly(plan.Takes(d)), limitText(plan.Limits))
+		line("duration", "at least %s, at %s", roughly(plan.Takes(d)), quota.Text(plan.Limits))
 	} else {
 		line("duration", "as long as the target takes: no limit is set")
 	}
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
 	"contend/cmd/suite"
 	"contend/report"
 	"contend/report/store"
@@ -42,19 +44,6 @@ func (f *suiteFlags) register(fs *pflag.FlagSet) {
 
 func (f *suiteFlags) silent() bool { return f.quiet || f.noProgress }
 
-// exitOrder is how an exit status of several runs comes about: the first of
-// these that any run has.
-var exitOrder = [...]int{exitViolated, exitInterrupted, exitCannotRun, exitThreshold, exitInconclusive}
-
-func worst(statuses []int) int {
-	for _, status := range exitOrder {
-		if slices.Contains(statuses, status) {
-			return status
-		}
-	}
-	return exitHeld
-}
-
 func newRun(c console) *cobra.Command {
 	var flags suiteFlags
 	cmd := &cobra.Command{
@@ -64,10 +53,10 @@ func newRun(c console) *cobra.Command {
 the report of a run that did not go as expected stands below it in full. Everything that is wrong with the file is told
 at once, with its line and column, and nothing is sent. examples/suite.yaml is one to begin with.
 
-` + exitHelp + `
+` + exit.Help + `
 Of several runs the worst counts: violated, could not run, threshold, inconclusive, held.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSuite(cmd.Context(), c, args[0], &flags, commandLine("run "+shellQuote(args[0]), cmd.Flags()))
+			return runSuite(cmd.Context(), c, args[0], &flags, commandLine("run "+paste.Quote(args[0]), cmd.Flags()))
 		},
 	}
 	flags.register(cmd.Flags())
@@ -324,11 +313,11 @@ func printPlans(w io.Writer, runs []planned) error {
 
 // run makes one run, and keeps its result.
 func (p planned) run(ctx context.Context, c console, with equipment) report.SuiteRun {
-	out := report.SuiteRun{Name: p.name, Exit: exitCannotRun}
+	out := report.SuiteRun{Name: p.name, Exit: exit.CannotRun}
 	fail := func(err error) report.SuiteRun {
 		out.Error = err.Error()
 		if ctx.Err() != nil {
-			out.Exit = exitInterrupted
+			out.Exit = exit.Interrupted
 		}
 		return out
 	}
@@ -344,14 +333,11 @@ func (p planned) run(ctx context.Context, c console, with equipment) report.Suit
 		return fail(err)
 	}
 	out.Result = &r
-	status, ok := statusOf(r).(exitStatus)
-	if out.Exit = int(status); !ok {
-		out.Exit = exitHeld
-	}
+	out.Exit = exit.Of(r)
 	if with.kept != nil {
 		if err := with.kept.SaveResult(r); err != nil {
 			c.tell("the result of %s could not be kept: %v", p.name, err)
-			out.Exit = worst([]int{out.Exit, exitCannotRun})
+			out.Exit = exit.Worst([]int{out.Exit, exit.CannotRun})
 		}
 	}
 	return out
@@ -380,26 +366,23 @@ func concludeSuite(ctx context.Context, c console, s *report.Suite, outputs []re
 		statuses = append(statuses, r.Exit)
 	}
 	if s.Interrupted {
-		statuses = append(statuses, exitInterrupted)
+		statuses = append(statuses, exit.Interrupted)
 	}
 	if s.Night != nil && len(s.Night.Alarms) > 0 {
-		statuses = append(statuses, exitThreshold)
+		statuses = append(statuses, exit.Threshold)
 	}
-	s.Exit = worst(statuses)
+	s.Exit = exit.Worst(statuses)
 	for _, o := range outputs {
 		if o.File == "" && o.Format == "table" {
 			fmt.Fprintln(c.out)
 		}
 	}
 	err := report.WriteAll(outputs, s, c.out, screenOf(c.out, noColour))
-	if err != nil && s.Exit != exitViolated {
-		return &cannotRun{err}
+	if err != nil && s.Exit != exit.Violated {
+		return exit.Failed(err)
 	}
 	if err != nil {
 		c.tell("%v", err)
 	}
-	if s.Exit == exitHeld {
-		return nil
-	}
-	return exitStatus(s.Exit)
+	return exit.OrNil(s.Exit)
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
 	"contend/report"
 	"contend/report/store"
 	"contend/scenarios"
@@ -66,7 +67,7 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 	info, l := s.Info(), newLaunch(s)
 	cmd := &cobra.Command{
 		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: noArguments,
-		Long: info.Help + "\n\n" + exitHelp,
+		Long: info.Help + "\n\n" + exit.Help,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			wrong := []error{l.check(cmd.Flags()), checkTarget(l)}
 			contest, isContest := l.(*contestLaunch)
@@ -174,7 +175,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 		return nil, nil
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
-		err = &cannotRun{err}
+		err = exit.Failed(err)
 	}
 	return kept, err
 }
@@ -188,24 +189,15 @@ func exists(file string) bool {
 // conclude gives the exit status; a report that could not be written is told, and
 // does not hide a violation.
 func conclude(c console, r report.Result, writing error) error {
-	status := statusOf(r)
+	status := exit.Of(r)
 	if writing == nil {
-		return status
+		return exit.OrNil(status)
 	}
-	if status == exitStatus(exitViolated) {
+	if status == exit.Violated {
 		c.tell("%v", writing)
-		return status
+		return exit.OrNil(status)
 	}
-	return &cannotRun{writing}
-}
-
-// preparing sorts an error of connecting: what the URL got wrong is usage.
-func preparing(err error) error {
-	var usage *targets.UsageError
-	if errors.As(err, &usage) {
-		return err
-	}
-	return &cannotRun{err}
+	return exit.Failed(writing)
 }
 
 // leftText is what is told of keys that were left behind; "": none were.
@@ -218,11 +210,7 @@ func leftText(left error) string {
 
 // cleanCommand removes what the run wrote.
 func cleanCommand(f report.RunHeader) string {
-	command := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(f.Target.URL), f.Run)
-	if f.Params.KeyPrefix != defaultPrefix {
-		command += " --key-prefix " + shellQuote(f.Params.KeyPrefix)
-	}
-	return command
+	return paste.Clean(f.Target.URL, f.Run, f.Params.KeyPrefix)
 }
 
 // tellLeft tells on standard error of keys that were left behind.
@@ -230,39 +218,6 @@ func tellLeft(c console, left error, header report.RunHeader) {
 	if left != nil {
 		fmt.Fprintf(c.err, "contend: %v; remove them with: %s\n", left, cleanCommand(header))
 	}
-}
-
-// statusOf gives nil for held, and for a probe that was answered.
-func statusOf(r report.Result) error {
-	if r.Detail.Probe != nil {
-		return probeStatus(r)
-	}
-	expected := scenarios.Held
-	if r.Params.ExpectVerdict == "violated" {
-		expected = scenarios.Violated
-	}
-	met := allMet(r.Expectations)
-	status := r.Verdict.Status
-	switch {
-	case status == scenarios.Violated && expected != scenarios.Violated:
-		return exitStatus(exitViolated)
-	case r.Interrupted:
-		return exitStatus(exitInterrupted)
-	case r.Stopped != "":
-		return exitStatus(exitCannotRun)
-	case status == scenarios.Inconclusive:
-		return exitStatus(exitInconclusive)
-	case status != expected:
-		return exitStatus(exitViolated)
-	case !met:
-		return exitStatus(exitThreshold)
-	default:
-		return nil
-	}
-}
-
-func allMet(all []report.Expectation) bool {
-	return !slices.ContainsFunc(all, func(e report.Expectation) bool { return !e.Met })
 }
 
 // recordFile is opened before anything is sent, and emptied at its first write,

@@ -14,6 +14,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -216,7 +219,7 @@ func (l *watchLaunch) header() report.RunHeader {
 	if l.taken != nil {
 		return l.taken.header
 	}
-	header := l.commonFlags.header(l.scenario, l.id, d, l.command, l.seed, l.limits(d))
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, l.seed, quota.Limits(d, l.rate, l.valueSize))
 	header.Params.SetOptions(l.scenario)
 	if l.url == watchTarget && !l.targetSet {
 		header.Target.Notes = append(header.Target.Notes, fmt.Sprintf("the sweep of %s is this command's default, so that it ends in seconds; the published one is slower: -t sim:",
@@ -230,7 +233,7 @@ const watchSessions = 16
 
 func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
 	d := l.target.Describe()
-	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: l.limits(d), Budget: l.scenario.Budget,
+	return runner.WatchPlan{Run: l.id, Prefix: l.keyPrefix, Timeout: l.timeout, Limits: quota.Limits(d, l.rate, l.valueSize), Budget: l.scenario.Budget,
 		Sessions: watchSessions, Seed: l.seed, ValueSize: l.valueSize, SkipControls: l.skipControls, Keep: kept && !d.Volatile}
 }
 
@@ -248,12 +251,12 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 		plan.Part = strconv.FormatInt(time.Now().UnixNano(), 36)
 		release, err := guardWatch(with.kept, l.id)
 		if err != nil {
-			return report.Result{}, &cannotRun{err}
+			return report.Result{}, exit.Failed(err)
 		}
 		defer release()
 		// Who held it until now may have gone on.
 		if own, err = loadWatch(with.kept, l.id); err != nil {
-			return report.Result{}, &cannotRun{err}
+			return report.Result{}, exit.Failed(err)
 		}
 		if plan.Budget > 0 {
 			plan.Budget = max(1, plan.Budget-own.before)
@@ -262,7 +265,7 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 	l.warnOfLimits(c.err, l.target.Describe(), plan.Limits, 0)
 	w, err := runner.OpenWatch(ctx, l.target, plan)
 	if err != nil {
-		return report.Result{}, preparing(err)
+		return report.Result{}, exit.Connecting(err)
 	}
 	defer w.Close()
 	var fresh, taken []*runner.Ghost
@@ -275,11 +278,11 @@ func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (repor
 		if with.kept != nil {
 			release, err := guardWatch(with.kept, l.id)
 			if err != nil {
-				return report.Result{}, &cannotRun{err}
+				return report.Result{}, exit.Failed(err)
 			}
 			defer release()
 			if err := with.kept.SaveResult(report.Begun(header)); err != nil {
-				return report.Result{}, &cannotRun{err}
+				return report.Result{}, exit.Failed(err)
 			}
 		}
 	} else {
@@ -387,7 +390,7 @@ func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Aski
 	tellLeft(c, summary.Left, header)
 	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(header.Target.URL) {
 		c.tell("%d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s",
-			n, header.Run, shellQuote(with.kept.File()), cleanCommand(header))
+			n, header.Run, paste.Quote(with.kept.File()), cleanCommand(header))
 	}
 	if recorder != nil {
 		end := runs[0].end(summary, summary.Requests)
@@ -449,7 +452,7 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 		line("quota units", "at most about %d, %d a request", each*total, each)
 	}
 	line("duration", "at most about %s", longest)
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(out, b.String())
