@@ -13,6 +13,7 @@ import (
 
 	"contend/cmd/exit"
 	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -94,7 +95,7 @@ func (l *contestLaunch) header() report.RunHeader {
 
 func (l *contestLaunch) close() { l.target.Close() }
 
-func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+func (l *contestLaunch) run(ctx context.Context, c console, with watch.Equipment) (report.Result, error) {
 	if cannot := l.cannotHold(); cannot != "" && l.sweep.Steps == 0 {
 		fmt.Fprintf(c.err, "contend: warning: %s\n", cannot)
 	}
@@ -109,10 +110,10 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 		return report.Result{}, exit.Connecting(err)
 	}
 	defer run.Close()
-	if with.within <= 0 {
+	if with.Within <= 0 {
 		return measure(ctx, c, run, l.plan, l.header(), with)
 	}
-	limited, cancel := context.WithTimeout(ctx, with.within)
+	limited, cancel := context.WithTimeout(ctx, with.Within)
 	defer cancel()
 	r, err := measure(limited, c, run, l.plan, l.header(), with)
 	if r.Interrupted && ctx.Err() == nil {
@@ -154,29 +155,28 @@ func roughly(d time.Duration) time.Duration {
 
 // measure runs the plan and makes the result.
 func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, header report.RunHeader,
-	with equipment,
+	with watch.Equipment,
 ) (report.Result, error) {
-	record := with.record
 	collector, err := report.NewCollector(header)
 	if err != nil {
 		return report.Result{}, err
 	}
 	observers := runner.Observers{collector}
 	var recorder *runner.Recorder
-	if record.name != "" {
-		recorder = runner.NewRecorder(record, header)
+	if with.Record != nil {
+		recorder = runner.NewRecorder(with.Record, header)
 		observers = append(observers, recorder)
 	}
 	done := func() {}
-	if !with.silent {
+	if !with.Silent {
 		progress := report.NewProgress(c.err, isTerminal(c.err), plan.Rounds, plan.Duration)
 		if plan.Sweep.Steps == 0 {
 			progress.Counted = collector.Counted
 		}
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(header)()
-	over := c.onInterrupt(ctx, done, func() {
+	defer c.Begin(header)()
+	over := c.OnInterrupt(ctx, done, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			c.tell("the time is up: no more rounds; the last is settled and the keys are removed")
 			return
@@ -195,8 +195,8 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	tellLeft(c, summary.Left, header)
 	r := collector.Make(end)
 	if recorder != nil {
-		if err := recorder.Finish(end, r); err != nil && record.err == nil {
-			record.err = err
+		if err := recorder.Finish(end, r); err != nil {
+			with.Record.Fail(err)
 		}
 	}
 	return r, nil

@@ -13,6 +13,7 @@ import (
 
 	"contend/cmd/exit"
 	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -87,7 +88,7 @@ func (l *probeLaunch) plan() runner.ProbePlan {
 	return runner.ProbePlan{Base: l.keyPrefix + l.id + "-", Timeout: l.timeout, Limits: quota.Limits(d, l.rate, l.valueSize), Inquiries: scenarios.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
-func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+func (l *probeLaunch) run(ctx context.Context, c console, with watch.Equipment) (report.Result, error) {
 	plan, d := l.plan(), l.target.Describe()
 	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
 	probe, err := runner.OpenProbe(ctx, l.target, plan)
@@ -101,38 +102,38 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		return report.Result{}, err
 	}
 	limited := ctx
-	if with.within > 0 {
+	if with.Within > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, with.within)
+		limited, cancel = context.WithTimeout(ctx, with.Within)
 		defer cancel()
 	}
 	observers := runner.ProbeObservers{collector}
 	var recorder *runner.Recorder
-	if with.record != nil && with.record.name != "" {
-		recorder = runner.NewRecorder(with.record, header)
+	if with.Record != nil {
+		recorder = runner.NewRecorder(with.Record, header)
 		recorder.Controls(&runner.Controls{Skipped: true})
 		observers = append(observers, recorder)
 	}
 	done := func() {}
-	if !with.silent {
+	if !with.Silent {
 		progress := report.NewProbeProgress(c.err, isTerminal(c.err), len(plan.Inquiries))
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(header)()
-	over := c.onInterrupt(ctx, done, func() {
+	defer c.Begin(header)()
+	over := c.OnInterrupt(ctx, done, func() {
 		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(header))
 	})
 	summary := probe.Run(limited, observers)
 	over()
 	end := endOfProbe(summary)
 	if end.Interrupted && ctx.Err() == nil {
-		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
+		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.Within)
 	}
 	tellEnd(c, end, summary.Left, header)
 	r := collector.Make(end)
 	if recorder != nil {
-		if err := recorder.Finish(end, r); err != nil && with.record.err == nil {
-			with.record.err = err
+		if err := recorder.Finish(end, r); err != nil {
+			with.Record.Fail(err)
 		}
 	}
 	return r, nil

@@ -38,6 +38,15 @@ func (c console) tell(format string, a ...any) {
 	fmt.Fprintf(c.err, "contend: %s\n", text)
 }
 
+// Tell is tell, for watches and nights.
+func (c console) Tell(format string, a ...any) { c.tell(format, a...) }
+
+// Progress shows how a watch goes, until done is called.
+func (c console) Progress() (progress runner.WatchObserver, done func()) {
+	p := report.NewWatchProgress(c.err, isTerminal(c.err))
+	return p, p.Done
+}
+
 // plan is where a plan is written: standard output, in what its screen can show.
 func (c console) plan() io.Writer {
 	if isUTF8() {

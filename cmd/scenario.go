@@ -1,18 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"contend/cmd/exit"
 	"contend/cmd/paste"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/scenarios"
@@ -30,22 +31,8 @@ type launch interface {
 	// are kept, nil: nowhere.
 	ready(kept *store.Store, command string) error
 	printPlan(io.Writer) error
-	run(context.Context, console, equipment) (report.Result, error)
+	run(context.Context, console, watch.Equipment) (report.Result, error)
 	close()
-}
-
-// equipment is what a run is given beside its plan.
-type equipment struct {
-	record *recordFile
-	kept   *store.Store // nil: none
-	silent bool
-	// within is the time that is left: what is not done then is cut. 0: no end.
-	within time.Duration
-	// share is how many watches of the same target run side by side: each keeps to
-	// its part of the target's limits.
-	share int
-	// earlier are runs whose keys a watch of the same target asks about too.
-	earlier []*watchRun
 }
 
 // newLaunch gives the launch of a scenario with its flags at their defaults.
@@ -134,7 +121,11 @@ func start(ctx context.Context, c console, l launch, fs *pflag.FlagSet) error {
 			return err
 		}
 	}
-	r, err := l.run(ctx, c, equipment{record: record, kept: kept, silent: flags.quiet || flags.noProgress})
+	with := watch.Equipment{Console: c, Kept: kept, Silent: flags.quiet || flags.noProgress}
+	if flags.record != "" {
+		with.Record = record
+	}
+	r, err := l.run(ctx, c, with)
 	if err != nil {
 		return err
 	}
@@ -265,6 +256,9 @@ func (f *recordFile) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Fail notes why the record is not whole.
+func (f *recordFile) Fail(err error) { f.err = cmp.Or(f.err, err) }
 
 func (f *recordFile) close() {
 	if f.file == nil {

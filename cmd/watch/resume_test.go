@@ -1,4 +1,4 @@
-package cmd
+package watch
 
 import (
 	"path/filepath"
@@ -7,6 +7,7 @@ import (
 
 	"contend/report/store"
 	"contend/runner"
+	"contend/targets"
 )
 
 // A watch of a simulated target dies with its process. The keys of one that another
@@ -43,7 +44,7 @@ func TestOnlyTheDeadAreClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.held {
-				release, err := guardWatch(kept, run)
+				release, err := guard(kept, run)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +54,7 @@ func TestOnlyTheDeadAreClosed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			closeVolatile(kept, open)
+			CloseDead(kept, targets.Open, open)
 			if open, err = kept.OpenGhosts(""); err != nil || (len(open) == 0) != c.closed {
 				t.Errorf("%d keys are open, %v; closed: want %v", len(open), err, c.closed)
 			}
