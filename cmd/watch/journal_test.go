@@ -1,0 +1,88 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"contend/report/store"
+	"contend/runner"
+)
+
+// busy is a store that others use until so many writes have been refused.
+type busy struct {
+	refused, until int
+	err            error
+	during         func(n int) // each write; may be nil
+}
+
+func (b *busy) write() error {
+	if b.during != nil {
+		b.during(b.refused)
+	}
+	if b.refused == b.until {
+		return nil
+	}
+	b.refused++
+	return fmt.Errorf("store: %w", b.err)
+}
+
+func (b *busy) Intend([]*runner.Ghost) error               { return b.write() }
+func (b *busy) Note(*runner.Ghost, *runner.Exchange) error { return b.write() }
+
+// A store that others use is waited for; one that is full is not.
+func TestJournalWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name    string
+			kept    busy
+			err     error
+			refused int
+			took    time.Duration
+		}{
+			{"at once", busy{err: store.ErrLocked}, nil, 0, 0},
+			{"in a moment", busy{until: 3, err: store.ErrLocked}, nil, 3, 3 * pause},
+			{"at the last try", busy{until: tries - 1, err: store.ErrLocked}, nil, tries - 1, (tries - 1) * pause},
+			{"too late", busy{until: tries, err: store.ErrLocked}, store.ErrLocked, tries, (tries - 1) * pause},
+			{"full", busy{until: 1, err: store.ErrFull}, store.ErrFull, 1, 0},
+		} {
+			for name, write := range map[string]func(journal) error{
+				"intend": func(j journal) error { return j.Intend(nil) },
+				"note":   func(j journal) error { return j.Note(nil, nil) },
+			} {
+				kept, start := c.kept, time.Now()
+				err := write(journal{t.Context(), &kept})
+				if took := time.Since(start); !errors.Is(err, c.err) || kept.refused != c.refused || took != c.took {
+					t.Errorf("%s, %s: refused %d times in %s: %v", name, c.name, kept.refused, took, err)
+				}
+			}
+		}
+	})
+}
+
+// Who interrupts does not wait for others; what is to be written is tried once more.
+func TestJournalHearsACancel(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		for n, want := range map[int]int{0: 1, 5: 6} { // cancelled in a write
+			ctx, cancel := context.WithCancel(t.Context())
+			kept := busy{until: tries, err: store.ErrLocked, during: func(i int) {
+				if i == n {
+					cancel()
+				}
+			}}
+			err := journal{ctx, &kept}.Intend(nil)
+			if !errors.Is(err, store.ErrLocked) || kept.refused != want {
+				t.Errorf("cancelled in write %d: refused %d times, %v", n, kept.refused, err)
+			}
+			cancel()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*pause+pause/2)
+		defer cancel()
+		kept, start := busy{until: 3, err: store.ErrLocked}, time.Now()
+		if err := (journal{ctx, &kept}).Intend(nil); err != nil || time.Since(start) != 2*pause+pause/2 {
+			t.Errorf("cancelled while it waits: refused %d times in %s: %v", kept.refused, time.Since(start), err)
+		}
+	})
+}
