@@ -329,7 +329,9 @@ func TestEarlierKeysOfAVolatileTarget(t *testing.T) {
 // A run that fails is told, and the next is made.
 func TestRunsThatFail(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *place) {
-		failing := night.Run{Name: "failing", Make: func(context.Context, watch.Equipment) (report.Result, error) { return report.Result{}, errors.New("refused") }}
+		failing := night.Run{Name: "failing", Make: func(context.Context, watch.Equipment) (report.Result, error) {
+			return report.Result{}, errors.New("refused")
+		}}
 		unkept := p.made("unkept", 0, func(with watch.Equipment) { p.kept.Close() })
 		s := report.Suite{Started: time.Now()}
 		var told []string
