@@ -16,10 +16,10 @@ import (
 	"contend/cmd/exit"
 	"contend/cmd/paste"
 	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
-	"contend/scenarios"
 	"contend/targets"
 )
 
@@ -138,18 +138,13 @@ func (c *cleaner) clean(ctx context.Context, t targets.Target) error {
 
 // watched gives the keys that the store still watches.
 func (c *cleaner) watched() (map[string]*runner.Ghost, error) {
-	keys := make(map[string]*runner.Ghost)
 	if c.store == "" {
-		return keys, nil
+		return nil, nil
 	}
-	err := withStore(c.store, store.OpenToRead, func(s *store.Store) error {
-		for g, err := range s.Ghosts(store.Ghosts{Open: true}) {
-			if err != nil {
-				return err
-			}
-			keys[g.Key] = g
-		}
-		return nil
+	var keys map[string]*runner.Ghost
+	err := withStore(c.store, store.OpenToRead, func(s *store.Store) (err error) {
+		keys, err = watch.Watched(s)
+		return err
 	})
 	return keys, err
 }
@@ -267,20 +262,7 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 // closeWatched tells the store of what was removed: a watch that goes on would take
 // it for expired keys that are free.
 func (c *cleaner) closeWatched(deletes []targets.Op, watched map[string]*runner.Ghost, removal runner.Removal) error {
-	left := &runner.Left{}
-	errors.As(removal.Left, &left)
-	there := make(map[string]bool)
-	for _, key := range left.Keys {
-		there[key] = true
-	}
-	var closed []*runner.Ghost
-	for _, op := range deletes {
-		if g := watched[op.Key]; g != nil && !there[op.Key] {
-			scenarios.Abandon(g, "its key was removed by contend clean")
-			g.Removed = left.Unseen == nil
-			closed = append(closed, g)
-		}
-	}
+	closed := watch.CloseRemoved(watched, deletes, removal.Left)
 	if len(closed) == 0 {
 		return nil
 	}
