@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,6 +201,10 @@ func TestResume(t *testing.T) {
 		s := newSite(t, "sim:?sweep=10m&latency=1ms..9ms&seed=1")
 		first := s.interrupted(s.fresh(), 5*time.Minute)
 		before, open := s.noted(first.Run)
+		first.Verdict.Violations = append(first.Verdict.Violations, scenarios.Violation{Kind: "several-winners", Control: "sequential", Detail: "seen by the first"})
+		if err := s.kept.SaveResult(first); err != nil {
+			t.Fatal(err)
+		}
 		if !first.Interrupted || first.Requests <= before || open == 0 || len(s.left(first.Run)) < open {
 			t.Errorf("%+v; %d requests are noted, %d keys are open", first, before, open)
 		}
@@ -211,7 +217,7 @@ func TestResume(t *testing.T) {
 		if second.Interrupted || second.Run != first.Run || open != 0 || after <= before || second.Requests < first.Requests+after-before {
 			t.Errorf("%+v; %d and %d requests are noted, %d keys are open", second, before, after, open)
 		}
-		if second.Elapsed < 10*time.Minute || second.Verdict.Status != scenarios.Violated || second.Verdict.ViolatedRounds != 2 {
+		if v := second.Verdict; second.Elapsed < 10*time.Minute || v.Status != scenarios.Violated || v.ViolatedRounds != 2 || v.Violations[0].Detail != "seen by the first" {
 			t.Errorf("after %s: %s", second.Elapsed, second.VerdictLine())
 		}
 		for i := range second.Detail.Ghosts.Keys {
@@ -225,6 +231,47 @@ func TestResume(t *testing.T) {
 		}
 		if _, _, err := Last(s.kept, s.open, ""); err == nil || !strings.Contains(err.Error(), "holds no watch that has not ended") {
 			t.Errorf("once more: %v", err)
+		}
+	})
+}
+
+// Two processes of one run make their checks on keys of their own, and what the first may
+// have written unseen is in doubt to the second.
+func TestProcessesAreApart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, "sim:?sweep=10m&latency=1ms..9ms&seed=1")
+		by := make(map[string]int) // a key of the checks → its process
+		recorded := func(process int) recordFunc {
+			return func(line []byte) (int, error) {
+				for _, key := range regexp.MustCompile(`contend-[0-9A-Z]{26}-[sn][0-9a-z-]*"`).FindAllString(string(line), -1) {
+					if other, found := by[key]; found && other != process {
+						t.Errorf("%s is of the processes %d and %d", key, other, process)
+					}
+					by[key] = process
+				}
+				return len(line), nil
+			}
+		}
+		w, with := s.fresh(), s.equipment()
+		with.Record, with.Within = recorded(1), 5*time.Minute
+		s.run(t.Context(), w, with)
+		var open []string
+		for g, err := range s.kept.Ghosts(store.Ghosts{Run: w.Plan.Run, Open: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, g.Key)
+		}
+		with = s.equipment()
+		with.Record = recorded(2)
+		s.run(t.Context(), s.goOn(), with)
+		if len(by) < 6 || len(open) == 0 {
+			t.Errorf("%d keys of checks, %d that are taken up", len(by), len(open))
+		}
+		for g, err := range s.kept.Ghosts(store.Ghosts{Run: w.Plan.Run}) {
+			if taken := slices.Contains(open, g.Key); err != nil || taken != (g.Resumed >= 5*time.Minute) {
+				t.Errorf("%s, taken up: %v, %s, %v", g.Key, taken, g.Resumed, err)
+			}
 		}
 	})
 }
@@ -272,9 +319,16 @@ func TestSecondProcess(t *testing.T) {
 			t.Errorf("a night takes up %d runs, %v: %q", len(earlier), err, notes)
 		}
 		release()
-		// What the other did meanwhile is known.
-		if r := s.run(t.Context(), w, s.equipment()); r.Interrupted {
-			t.Errorf("%+v", r)
+		// What the other did meanwhile is known to who waited for its end.
+		other := s.interrupted(s.goOn(), 10*time.Minute)
+		r := s.run(t.Context(), w, s.equipment())
+		if r.Interrupted || r.Requests <= other.Requests || other.Requests <= first.Requests {
+			t.Errorf("%d, %d, then %d requests: %+v", first.Requests, other.Requests, r.Requests, r)
+		}
+		for g, err := range s.kept.Ghosts(store.Ghosts{Run: r.Run}) {
+			if n := len(slices.Collect(firsts(s.kept.Probes(g)))); err != nil || g.Probes != n-1 {
+				t.Errorf("%s has %d probes, %d are noted, %v", g.Key, g.Probes, n-1, err)
+			}
 		}
 	})
 }
@@ -302,6 +356,10 @@ func TestFreshRunIsGuarded(t *testing.T) {
 		}
 		release()
 	})
+}
+
+func firsts[A, B any](seq iter.Seq2[A, B]) iter.Seq[A] {
+	return func(yield func(A) bool) { seq(func(a A, _ B) bool { return yield(a) }) }
 }
 
 type recordFunc func([]byte) (int, error)
@@ -483,11 +541,35 @@ func TestEarlierRuns(t *testing.T) {
 			t.Errorf("%v: %d keys are open; %d requests, then %d noted: %+v", err, open, first.Requests, after-before, stored)
 		}
 		own, _ := s.noted(second.Run)
-		if second.Requests <= own || second.Run == first.Run || earlier[0].Longest() == nil {
+		w := s.fresh()
+		if most := own + int64(w.Plan.Cost(s.Describe(), 2*len(w.Ghosts()))); second.Requests <= own || second.Requests > most || second.Run == first.Run || earlier[0].Longest() == nil {
 			t.Errorf("%d of %d requests are noted: %+v", own, second.Requests, second)
 		}
 		if left := append(s.left(first.Run), s.left(second.Run)...); len(left) > 0 {
 			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// An earlier run that comes to its end has ended, however the watch did that asked about
+// its keys.
+func TestEarlierRunEndsInAWatchThatIsCut(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, "sim:?sweep=40m&latency=1ms..9ms&seed=1")
+		with := s.equipment()
+		with.Within = 10 * time.Minute
+		first := s.run(t.Context(), s.fresh(), with)
+		time.Sleep(20 * time.Minute)
+		earlier, release, err := Outstanding(s.kept, s.open, t.Logf)
+		defer release()
+		if err != nil || len(earlier) != 1 {
+			t.Fatalf("%d runs, %v", len(earlier), err)
+		}
+		with.Within, with.Earlier = 35*time.Minute, earlier
+		second := s.run(t.Context(), s.fresh(), with)
+		stored, err := s.kept.Result(first.Run)
+		if err != nil || stored.Cut != "" || stored.Interrupted || second.Cut == "" {
+			t.Errorf("%v: %q, and of the watch %q", err, stored.Cut, second.Cut)
 		}
 	})
 }
