@@ -65,6 +65,7 @@ func wrongExamples(cmd *cobra.Command) (wrong []string) {
 
 // Each command has two or three examples, which it takes.
 func TestEveryCommandHasExamples(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range wrongExamples(newRoot(console{runs: &inFlight{}})) {
 		t.Error(wrong)
 	}

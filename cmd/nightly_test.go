@@ -77,6 +77,7 @@ func TestNightlyAlarm(t *testing.T) {
 
 // What changed since the night before is told: the tool's version here.
 func TestNightlyTellsChanges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, suite := filepath.Join(dir, "nights.db"), filepath.Join(dir, "night.yaml")
 	if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {
@@ -90,6 +91,7 @@ func TestNightlyTellsChanges(t *testing.T) {
 
 // What is wrong with the command line is told before anything is sent.
 func TestSuiteAndNightUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	suite := filepath.Join(dir, "night.yaml")
 	if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {
