@@ -53,9 +53,9 @@ func Last(kept *store.Store, open Opener, given string) (run *Run, url string, e
 	if err != nil {
 		return nil, "", err
 	}
-	for _, g := range ghosts {
-		if !open.Volatile(g.Target) {
-			last = max(last, g.Run)
+	for run, of := range byRun(ghosts) {
+		if !open.Volatile(of[0].Target) {
+			last = max(last, run)
 		}
 	}
 	switch {
