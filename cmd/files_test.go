@@ -136,7 +136,6 @@ func TestOutputsAreApart(t *testing.T) {
 
 // Only a run makes a store: what reads one, or takes from one, does not.
 func TestNoReadingCommandMakesAStore(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	missing, empty := filepath.Join(dir, "typo.db"), filepath.Join(dir, "empty.db")
 	write(t, empty, "", 0o600)
