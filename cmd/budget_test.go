@@ -7,7 +7,6 @@ import (
 
 // The plan keeps to 90 % of a documented quota, and says what the windows of that give.
 func TestPlanKeepsToTheQuota(t *testing.T) {
-	t.Setenv("CONTEND_FORGE_TOKEN", "any")
 	const target = "forge+rest+http://127.0.0.1:1"
 	for name, c := range map[string]struct {
 		flags []string
@@ -38,7 +37,6 @@ func TestPlanKeepsToTheQuota(t *testing.T) {
 
 // A round that cannot fit into the quota is refused before anything is sent.
 func TestARoundThatCannotFitTheQuota(t *testing.T) {
-	t.Setenv("CONTEND_FORGE_TOKEN", "any")
 	for _, flags := range [][]string{{"-n", "901"}, {"-n", "12", "--rate", "11"}} {
 		code, _, stderr := contend(t, append([]string{"fail-if-exists", "-t", "forge+rest+http://127.0.0.1:1", "--dry-run"}, flags...)...)
 		if code != 2 || !strings.Contains(stderr, "is above the rate of") {
@@ -49,7 +47,6 @@ func TestARoundThatCannotFitTheQuota(t *testing.T) {
 
 // A start against a spent quota says so.
 func TestStartAgainstASpentQuota(t *testing.T) {
-	t.Setenv("CONTEND_FORGE_TOKEN", "any")
 	url, _ := serve(t, "--quota")
 	ask(t, url+"/kvs/api/v1/set", `{"key":"k","value":"`+strings.Repeat("x", 240<<10-2)+`"}`) // 25 units to read
 	large := `[` + strings.TrimSuffix(strings.Repeat(`{"key":"k"},`, 25), ",") + `]`

@@ -13,10 +13,13 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
+	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
-	"contend/scenarios"
 	"contend/targets"
 	"contend/targets/all"
 )
@@ -71,7 +74,7 @@ Exit status: 0 all is gone that was to be removed, 2 the command line is wrong, 
 	ageVar(fs, &clean.olderThan, "older-than", "remove the keys of every run that began longer ago, such as 36h or 2d")
 	fs.BoolVar(&clean.force, "force", false, "with --older-than: those of young runs and those that are watched too")
 	fs.BoolVar(&clean.dryRun, "dry-run", false, "list the runs that have keys there, and remove nothing")
-	fs.StringVar(&clean.prefix, "key-prefix", defaultPrefix, "what the keys begin with")
+	fs.StringVar(&clean.prefix, "key-prefix", paste.DefaultPrefix, "what the keys begin with")
 	fs.StringVar(&clean.store, "store", "", "leave alone what this `FILE` of results still watches (default: the user's own, where there is one; \"\": none)")
 	fs.DurationVar(&clean.timeout, "timeout", 10*time.Second, "of one request")
 	return cmd
@@ -125,7 +128,7 @@ func (c *cleaner) clean(ctx context.Context, t targets.Target) error {
 	}
 	deletes, _, err := t.List(ctx, prefix)
 	if err != nil {
-		return preparing(fmt.Errorf("clean: %w", err))
+		return exit.Connecting(fmt.Errorf("clean: %w", err))
 	}
 	runs := c.runs(deletes, watched)
 	if c.dryRun {
@@ -136,18 +139,13 @@ func (c *cleaner) clean(ctx context.Context, t targets.Target) error {
 
 // watched gives the keys that the store still watches.
 func (c *cleaner) watched() (map[string]*runner.Ghost, error) {
-	keys := make(map[string]*runner.Ghost)
 	if c.store == "" {
-		return keys, nil
+		return nil, nil
 	}
-	err := withStore(c.store, store.OpenToRead, func(s *store.Store) error {
-		for g, err := range s.Ghosts(store.Ghosts{Open: true}) {
-			if err != nil {
-				return err
-			}
-			keys[g.Key] = g
-		}
-		return nil
+	var keys map[string]*runner.Ghost
+	err := withStore(c.store, store.OpenToRead, func(s *store.Store) (err error) {
+		keys, err = watch.Watched(s)
+		return err
 	})
 	return keys, err
 }
@@ -207,11 +205,7 @@ func (c *cleaner) spare(run *cleanRun, watched map[string]*runner.Ghost) {
 
 // command is what removes the keys of a run whatever is to be said for them.
 func (c *cleaner) command(run string) string {
-	text := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(all.Redact(c.target)), run)
-	if c.prefix != defaultPrefix {
-		text += " --key-prefix " + shellQuote(c.prefix)
-	}
-	return text
+	return paste.Clean(all.Redact(c.target), run, c.prefix)
 }
 
 // list is --dry-run.
@@ -247,9 +241,9 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 		deletes = append(deletes, run.deletes...)
 	}
 	d := t.Describe()
-	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, (&commonFlags{}).limits(d), report.NewProgress(c.err, false, "keys", 0, 0))
+	removal, err := runner.Remove(ctx, t, prefix, deletes, c.timeout, quota.Limits(d, 0, 0), report.NewProgress(c.err, false, "keys", 0, 0))
 	if err != nil {
-		return preparing(fmt.Errorf("clean: %w", err))
+		return exit.Connecting(fmt.Errorf("clean: %w", err))
 	}
 	fmt.Fprintf(c.out, "removed %s that begin with %s from %s\n", count(removal.Removed, "key"), prefix, d.URL)
 	for _, run := range runs {
@@ -258,10 +252,10 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 		}
 	}
 	if err := c.closeWatched(deletes, watched, removal); err != nil {
-		return &cannotRun{fmt.Errorf("clean: the keys were removed, and the store still watches them: %w", err)}
+		return exit.Failed(fmt.Errorf("clean: the keys were removed, and the store still watches them: %w", err))
 	}
 	if removal.Left != nil {
-		return &cannotRun{fmt.Errorf("clean: %w", removal.Left)}
+		return exit.Failed(fmt.Errorf("clean: %w", removal.Left))
 	}
 	return nil
 }
@@ -269,20 +263,7 @@ func (c *cleaner) remove(ctx context.Context, t targets.Target, prefix string, r
 // closeWatched tells the store of what was removed: a watch that goes on would take
 // it for expired keys that are free.
 func (c *cleaner) closeWatched(deletes []targets.Op, watched map[string]*runner.Ghost, removal runner.Removal) error {
-	left := &runner.Left{}
-	errors.As(removal.Left, &left)
-	there := make(map[string]bool)
-	for _, key := range left.Keys {
-		there[key] = true
-	}
-	var closed []*runner.Ghost
-	for _, op := range deletes {
-		if g := watched[op.Key]; g != nil && !there[op.Key] {
-			scenarios.Abandon(g, "its key was removed by contend clean")
-			g.Removed = left.Unseen == nil
-			closed = append(closed, g)
-		}
-	}
+	closed := watch.CloseRemoved(watched, deletes, removal.Left)
 	if len(closed) == 0 {
 		return nil
 	}

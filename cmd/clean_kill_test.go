@@ -137,7 +137,7 @@ func carryOut(ctx context.Context, s scenarios.Scenario, target targets.Target, 
 // Whatever runs, and whenever it is killed, clean finds what it has written. What is
 // there is asked of the store key by key, since a listing is what is tested.
 func TestCleanFindsWhatTheKilledLeave(t *testing.T) {
-	t.Setenv("CONTEND_FORGE_TOKEN", "test")
+	t.Parallel()
 	sim, _ := serve(t, "--quota=false", "--latency", "0", "--sweep", "1h")
 	forge := "forge+rest+http" + strings.TrimPrefix(sim, "http") + "/kvs/api/v1"
 	urls := map[string]string{

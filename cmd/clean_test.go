@@ -98,6 +98,7 @@ func wantKeys(t *testing.T, url string, want map[string]int) {
 // What may be going on is left alone, and told with a command that removes it; keys
 // that are of no run are never touched.
 func TestCleanLeavesYoungRunsAlone(t *testing.T) {
+	t.Parallel()
 	url := servers.RedisServer(t).URL
 	old, young, fresh := runFrom(3*time.Hour), runFrom(20*time.Minute), runFrom(0)
 	fill := func() {
@@ -154,6 +155,7 @@ func TestCleanLeavesYoungRunsAlone(t *testing.T) {
 // What a store of results still watches is left alone; where it is named, the store
 // is told that it is gone.
 func TestCleanLeavesWatchedKeysAlone(t *testing.T) {
+	t.Parallel()
 	url := servers.RedisServer(t).URL
 	file := filepath.Join(t.TempDir(), "results.db")
 	run := runFrom(3 * time.Hour)
@@ -208,6 +210,7 @@ func exists(file string) bool {
 }
 
 func TestCleanCommandLine(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"":                                 "needs either --run ID or --older-than D; --dry-run lists what is there",
 		"--run 01 --older-than 1h":         "needs either",
@@ -288,28 +291,36 @@ func keepingForge(t *testing.T) string {
 // A removal that the store accepts and does not do is told, by the run and by clean,
 // and nothing is said to be removed that was not.
 func TestRemovalThatDoesNothing(t *testing.T) {
-	t.Setenv("CONTEND_FORGE_TOKEN", "test")
-	statements := func(statements ...string) string {
+	t.Parallel()
+	statements := func(t *testing.T, statements ...string) string {
 		s := servers.PostgresServer(t)
 		for _, each := range append([]string{"select 1"}, statements...) {
 			send(t, s.URL, raw(each))
 		}
 		return s.URL
 	}
-	secured := statements("alter table contend_records enable row level security", "alter table contend_records force row level security",
-		"create policy see on contend_records for select using (true)", "create policy add on contend_records for insert with check (true)",
-		"create policy change on contend_records for update using (true)", "create user plain", "grant select, insert, update, delete on contend_records to plain")
-	for name, url := range map[string]string{
-		"row-level security": strings.Replace(secured, "postgres@", "plain@", 1),
-		"a trigger": statements("create function keep() returns trigger language plpgsql as 'begin return null; end'",
-			"create trigger keep before delete on contend_records for each row execute function keep()"),
-		"a soft delete": statements("create function keep() returns trigger language plpgsql as "+
-			"'begin update contend_records set token = old.token where key = old.key; return null; end'",
-			"create trigger keep before delete on contend_records for each row execute function keep()"),
-		"DEL answers 1": denyingDeletes(t, servers.RedisServer(t).URL),
-		"204":           keepingForge(t),
+	for name, start := range map[string]func(*testing.T) string{
+		"row-level security": func(t *testing.T) string {
+			return strings.Replace(statements(t, "alter table contend_records enable row level security", "alter table contend_records force row level security",
+				"create policy see on contend_records for select using (true)", "create policy add on contend_records for insert with check (true)",
+				"create policy change on contend_records for update using (true)", "create user plain",
+				"grant select, insert, update, delete on contend_records to plain"), "postgres@", "plain@", 1)
+		},
+		"a trigger": func(t *testing.T) string {
+			return statements(t, "create function keep() returns trigger language plpgsql as 'begin return null; end'",
+				"create trigger keep before delete on contend_records for each row execute function keep()")
+		},
+		"a soft delete": func(t *testing.T) string {
+			return statements(t, "create function keep() returns trigger language plpgsql as "+
+				"'begin update contend_records set token = old.token where key = old.key; return null; end'",
+				"create trigger keep before delete on contend_records for each row execute function keep()")
+		},
+		"DEL answers 1": func(t *testing.T) string { return denyingDeletes(t, servers.RedisServer(t).URL) },
+		"204":           keepingForge,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := start(t)
 			code, stdout, stderr := contend(t, "fail-if-exists", "-t", url, "-n", "3", "-r", "1", "--control-rounds", "1", "-o", "json", "--no-progress")
 			var r report.Result
 			if err := json.Unmarshal([]byte(stdout), &r); err != nil {
@@ -332,6 +343,7 @@ func TestRemovalThatDoesNothing(t *testing.T) {
 
 // A watch and a probe look as well.
 func TestRemovalThatDoesNothingAfterAWatchOrProbe(t *testing.T) {
+	t.Parallel()
 	url := denyingDeletes(t, servers.RedisServer(t).URL)
 	for _, args := range [][]string{
 		{"ttl-ghost", "--keys", "2", "--ttl", "100ms", "--watch", "300ms", "--tolerance", "200ms", "--store", ""},
@@ -351,12 +363,14 @@ func TestRemovalThatDoesNothingAfterAWatchOrProbe(t *testing.T) {
 
 // A run whose writes were all refused leaves nothing behind, and does not say so.
 func TestRefusedRunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, rules := range map[string][]string{
 		"reads alone":        {"+@read", "+@connection", "+info"},
 		"not even a listing": {"+get", "+@connection", "+info"},
 		"nothing but a ping": {"+ping", "+hello", "+client", "+info", "+select"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			url := servers.RedisServer(t).URL
 			send(t, url, raw(append([]string{"acl", "setuser", "poor", "on", ">secret", "~*", "&*", "-@all"}, rules...)))
 			code, stdout, stderr := contend(t, "fail-if-exists", "-t", strings.Replace(url, "redis://", "redis://poor:secret@", 1)+"?cas=watch",

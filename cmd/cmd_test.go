@@ -31,6 +31,8 @@ func (m tidied) Run() int {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		os.Unsetenv(name)
 	}
+	// Every test has the same, so that they can run side by side.
+	os.Setenv("CONTEND_FORGE_TOKEN", "test")
 	var err error
 	if builtIn, err = os.MkdirTemp("", "contend-built-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -89,7 +92,7 @@ func (l *contestLaunch) header() report.RunHeader {
 
 func (l *contestLaunch) close() { l.target.Close() }
 
-func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+func (l *contestLaunch) run(ctx context.Context, c console, with watch.Equipment) (report.Result, error) {
 	if cannot := l.cannotHold(); cannot != "" && l.sweep.Steps == 0 {
 		fmt.Fprintf(c.err, "contend: warning: %s\n", cannot)
 	}
@@ -101,15 +104,15 @@ func (l *contestLaunch) run(ctx context.Context, c console, with equipment) (rep
 	l.warnOfLimits(c.err, d, l.plan.Limits, least)
 	run, err := runner.Open(ctx, l.target, l.plan)
 	if err != nil {
-		return report.Result{}, preparing(err)
+		return report.Result{}, exit.Connecting(err)
 	}
 	defer run.Close()
 	header := l.header()
 	header.Target.Told(run.Server())
-	if with.within <= 0 {
+	if with.Within <= 0 {
 		return measure(ctx, c, run, l.plan, header, with)
 	}
-	limited, cancel := context.WithTimeout(ctx, with.within)
+	limited, cancel := context.WithTimeout(ctx, with.Within)
 	defer cancel()
 	r, err := measure(limited, c, run, l.plan, header, with)
 	if r.Interrupted && ctx.Err() == nil {
@@ -133,11 +136,11 @@ func (l *contestLaunch) cannotHold() string {
 // warnOfLimits tells when a rate is above what the target allows, and how long a run
 // takes for its limits; 0: no longer than without.
 func (f *commonFlags) warnOfLimits(w io.Writer, d targets.Description, limits []targets.Limit, least time.Duration) {
-	if above := f.aboveQuota(d); above != "" {
+	if above := quota.Above(d, f.rate); above != "" {
 		fmt.Fprintf(w, "contend: warning: %s\n", above)
 	}
 	if least > 0 {
-		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", limitText(limits), roughly(least))
+		fmt.Fprintf(w, "contend: the limit of %s makes this run take %s at least\n", quota.Text(limits), roughly(least))
 	}
 }
 
@@ -149,39 +152,30 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-func limitText(limits []targets.Limit) string {
-	var texts []string
-	for _, l := range limits {
-		texts = append(texts, fmt.Sprintf("%.4g requests in %s", l.Requests, l.Per))
-	}
-	return strings.Join(texts, " and ")
-}
-
 // measure runs the plan and makes the result.
 func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Plan, header report.RunHeader,
-	with equipment,
+	with watch.Equipment,
 ) (report.Result, error) {
-	record := with.record
 	collector, err := report.NewCollector(header)
 	if err != nil {
 		return report.Result{}, err
 	}
 	observers := runner.Observers{collector}
 	var recorder *runner.Recorder
-	if record.name != "" {
-		recorder = runner.NewRecorder(record, header)
+	if with.Record != nil {
+		recorder = runner.NewRecorder(with.Record, header)
 		observers = append(observers, recorder)
 	}
 	done := func() {}
-	if !with.silent {
+	if !with.Silent {
 		progress := report.NewProgress(c.err, isTerminal(c.err), "rounds", plan.Rounds, plan.Duration)
 		if plan.Sweep.Steps == 0 {
 			progress.Counted = collector.Counted
 		}
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(header)()
-	over := c.onInterrupt(ctx, done, func() {
+	defer c.Begin(header)()
+	over := c.OnInterrupt(ctx, done, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			c.tell("the time is up: no more rounds; the last is settled and the keys are removed")
 			return
@@ -198,8 +192,8 @@ func measure(ctx context.Context, c console, run *runner.Runner, plan runner.Pla
 	tellLeft(c, summary.Left, header)
 	r := collector.Make(end)
 	if recorder != nil {
-		if err := recorder.Finish(end, r); err != nil && record.err == nil {
-			record.err = err
+		if err := recorder.Finish(end, r); err != nil {
+			with.Record.Fail(err)
 		}
 	}
 	return r, nil
@@ -250,11 +244,11 @@ func (l *contestLaunch) printPlan(w io.Writer) error {
 	case p.Duration > 0:
 		line("duration", "%s, and the controls and late reads", p.Duration)
 	case len(p.Limits) > 0:
-		line("duration", "at least %s, at %s", roughly(p.Takes(d)), limitText(p.Limits))
+		line("duration", "at least %s, at %s", roughly(p.Takes(d)), quota.Text(p.Limits))
 	default:
 		line("duration", "as long as the target takes: no limit is set")
 	}
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())

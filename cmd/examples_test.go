@@ -395,6 +395,7 @@ func TestExampleService(t *testing.T) {
 }
 
 func TestExampleTimer(t *testing.T) {
+	t.Parallel()
 	u := unitOf(example(t, "contend-nightly.timer"))
 	for key, want := range map[string]string{"Timer.OnCalendar": "*-*-* 03:00:00", "Timer.Persistent": "true", "Install.WantedBy": "timers.target"} {
 		if got := u.one(t, key); got != want {
@@ -408,6 +409,7 @@ func TestExampleTimer(t *testing.T) {
 
 // systemd itself finds nothing wrong with the units, where it is present.
 func TestExampleUnitsVerify(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip(err)
 	}
@@ -677,6 +679,7 @@ func TestDocsScheduleIt(t *testing.T) {
 
 // The page names the examples, and every exit status.
 func TestDocsScheduleItNamesEverything(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../docs/schedule-it.md")
 	if err != nil {
 		t.Fatal(err)

@@ -99,6 +99,7 @@ func TestNothingOfTheUsersIsWrittenOver(t *testing.T) {
 // Two outputs are not written into one file, nor one into what SQLite keeps beside
 // a store, and a path whose link leads nowhere yet is followed too.
 func TestOutputsAreApart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	there, link := filepath.Join(dir, "out"), filepath.Join(dir, "link")
 	if err := os.Symlink("out", link); err != nil {

@@ -14,11 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/paste"
+	"contend/cmd/quota"
 	"contend/report"
 	"contend/runner"
 	"contend/scenarios"
@@ -76,7 +77,6 @@ const (
 	leastLate     = time.Second
 	goingOn       = 10 // times --rounds are raced at most
 	defaultTarget = "sim:"
-	defaultPrefix = "contend-"
 )
 
 func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
@@ -176,7 +176,7 @@ func (f *commonFlags) registerRest(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.skipControls, "skip-controls", false, "skip the controls that go before the scenario; at best inconclusive then")
 		fs.IntVar(&f.valueSize, "value-size", 64, "bytes of body in each write")
 	}
-	fs.StringVar(&f.keyPrefix, "key-prefix", defaultPrefix, "what every key of the run begins with")
+	fs.StringVar(&f.keyPrefix, "key-prefix", paste.DefaultPrefix, "what every key of the run begins with")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing")
 	if !f.unjudged {
 		fs.StringVar(&f.seed, "seed", "", "of the random source, a whole number (default: random, printed)")
@@ -312,40 +312,6 @@ func (f *commonFlags) check(fs *pflag.FlagSet) []error {
 	return wrong
 }
 
-// ofQuota is the share of a documented limit that a run takes by itself: the app it
-// shares the quota with, and the two ends' different clocks, have the rest.
-const ofQuota = 0.9
-
-// limits gives those of a run on a target that describes itself so.
-func (f *commonFlags) limits(d targets.Description) []targets.Limit {
-	limits := slices.Clone(d.Limits)
-	for i := range limits {
-		limits[i].Requests *= ofQuota
-		if limits[i].Units {
-			limits[i].Requests /= float64(d.Units(f.valueSize))
-		}
-	}
-	if f.rate > 0 {
-		// It stands for what the target allows in a second; longer limits hold beside it.
-		limits = append(slices.DeleteFunc(limits, ofASecond), targets.Limit{Requests: f.rate, Per: time.Second})
-	}
-	return limits
-}
-
-// ofASecond tells whether --rate stands in for a limit.
-func ofASecond(l targets.Limit) bool { return l.Per <= time.Second }
-
-// aboveQuota says what is wrong with a rate that the target does not allow; "" where
-// it does, or where nothing is documented.
-func (f *commonFlags) aboveQuota(d targets.Description) string {
-	for _, l := range d.Limits {
-		if allowed := l.Requests / l.Per.Seconds(); ofASecond(l) && f.rate > allowed {
-			return fmt.Sprintf("--rate %g is above the documented quota of %g requests a second; what is over it is refused, and counts as throttled", f.rate, allowed)
-		}
-	}
-	return ""
-}
-
 // seedOf gives the seed that was asked for, or a random one.
 func (f *commonFlags) seedOf() uint64 {
 	if f.seed == "" {
@@ -359,7 +325,7 @@ func (f *commonFlags) seedOf() uint64 {
 
 // setup is what the plan of a run of any shape has.
 func (f *commonFlags) setup(run string, seed uint64, d targets.Description) runner.Setup {
-	return runner.Setup{Run: run, Prefix: f.keyPrefix, Timeout: f.timeout, Limits: f.limits(d), Seed: seed, ValueSize: f.valueSize, SkipControls: f.skipControls}
+	return runner.Setup{Run: run, Prefix: f.keyPrefix, Timeout: f.timeout, Limits: quota.Limits(d, f.rate, f.valueSize), Seed: seed, ValueSize: f.valueSize, SkipControls: f.skipControls}
 }
 
 // plan gives what is to be run, on a target that describes itself so.
@@ -386,6 +352,7 @@ func (f *contestFlags) plan(s scenarios.Contest, d targets.Description) (runner.
 	if !f.settleGiven {
 		p.Settle = f.timeout
 	}
+	p.Limits, p.Seed = quota.Limits(d, f.rate, f.valueSize), f.seedOf()
 	var err error
 	if p.Release, err = f.releaseOn(d, p.Race); err != nil {
 		return p, err
@@ -495,22 +462,8 @@ func commandLine(name string, fs *pflag.FlagSet) string {
 				}
 				continue
 			}
-			words = append(words, mark, shellQuote(v))
+			words = append(words, mark, paste.Quote(v))
 		}
 	})
 	return strings.Join(words, " ")
-}
-
-var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+,=-]+$`)
-
-func shellQuote(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		// As bash, zsh and ksh read it, on one line.
-		quoted := strconv.Quote(word)
-		return "$'" + strings.NewReplacer(`\"`, `"`, "'", `\'`).Replace(quoted[1:len(quoted)-1]) + "'"
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

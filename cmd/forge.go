@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"contend/cmd/paste"
 	"contend/targets/forge/app"
 )
 
@@ -30,7 +31,7 @@ requests of contend next to the storage; its README tells what it takes and who 
 				return fmt.Errorf("forge init: %w", err)
 			}
 			_, err := fmt.Fprintf(c.out, "wrote the companion app to %s: %s\n\nThe next steps, with your site and product; README.md there tells more:\n\n%s",
-				args[0], strings.Join(app.Files(), ", "), indent("cd "+shellQuote(args[0])+"\n"+app.Steps()))
+				args[0], strings.Join(app.Files(), ", "), indent("cd "+paste.Quote(args[0])+"\n"+app.Steps()))
 			return err
 		},
 	}

@@ -26,8 +26,8 @@ import (
 // with a database behind it. Every scenario, by every strategy, with the published
 // latency.
 func TestThroughTheCompanionApp(t *testing.T) {
-	url, token := apptest.Host(t, "--latency=published", "--sql", servers.MariaDB(t))
-	t.Setenv("CONTEND_FORGE_TOKEN", token)
+	t.Parallel()
+	url, _ := apptest.Host(t, "--latency=published", "--sql", servers.MariaDB(t))
 	target := "forge+" + url
 	for query, server := range map[string]string{"?create=kvs": "@forge/kvs 1.6.5", "?create=entity": "@forge/kvs 1.6.5",
 		"?create=transact": "@forge/kvs 1.6.5", "?create=sql&cas=sql": "@forge/sql"} {
@@ -79,6 +79,7 @@ func TestThroughTheCompanionApp(t *testing.T) {
 // Over TLS, as a live site is reached: a proxy with a certificate stands before
 // the host, and the program trusts it by SSL_CERT_FILE, which Go reads on Linux.
 func TestForgeOverTLS(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the certificate cannot be trusted for one process here")
 	}

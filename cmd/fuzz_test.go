@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
 	"contend/report"
 	"contend/scenarios"
 	"contend/targets/all"
@@ -28,7 +29,7 @@ func FuzzJudge(f *testing.F) {
 	} {
 		record := filepath.Join(f.TempDir(), "run.jsonl")
 		var errs bytes.Buffer
-		if code := Run(f.Context(), append(args, "-q", "--record", record), strings.NewReader(""), io.Discard, &errs); code == exitUsage || code == exitCannotRun {
+		if code := Run(f.Context(), append(args, "-q", "--record", record), strings.NewReader(""), io.Discard, &errs); code == exit.Usage || code == exit.CannotRun {
 			f.Fatalf("%v: exit %d: %s", args, code, &errs)
 		}
 		text, err := os.ReadFile(record)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,7 +22,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"contend/cmd"
@@ -32,7 +30,6 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
-	"contend/targets/all"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
 )
@@ -811,84 +808,6 @@ func ghostServerStops(t *testing.T) {
 	ghosts, _ := kept(t, file)
 	if r := stored(t, file, newest(ghosts)); r.Stopped == "" || len(r.Verdict.Violations) > 0 || openOf(ghosts) > 0 {
 		t.Errorf("%s; %d keys are open", r.VerdictLine(), openOf(ghosts))
-	}
-}
-
-// failing is a store of results whose disk is full from the nth reply on.
-type failing struct {
-	n    int
-	open map[string]bool // as it is on disk
-}
-
-func (f *failing) Intend(ghosts []*runner.Ghost) error {
-	for _, g := range ghosts {
-		f.open[g.Key] = !g.Closed
-	}
-	return nil
-}
-
-func (f *failing) Note(g *runner.Ghost, _ *runner.Exchange) error {
-	if f.n--; f.n < 0 {
-		return store.ErrFull
-	}
-	f.open[g.Key] = !g.Closed
-	return nil
-}
-
-// outliving is an emulator whose keys outlive the process, as far as it tells.
-type outliving struct{ targets.Target }
-
-func (o outliving) Describe() targets.Description {
-	d := o.Target.Describe()
-	d.Volatile = false
-	return d
-}
-
-type deaf struct{}
-
-func (deaf) Observe(runner.Event) {}
-
-// What is still to be asked about by what is on disk stays in the store, wherever
-// the disk was full: who goes on would take a key that we removed for one that was
-// swept.
-func TestGhostsStayWhereTheirEndIsNotWritten(t *testing.T) {
-	t.Parallel()
-	whole := 0
-	for n := range 80 {
-		synctest.Test(t, func(t *testing.T) {
-			target, err := all.Open("sim:?sweep=never&latency=1ms..9ms&seed=1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer target.Close()
-			s := scenarios.NewTTLGhost()
-			s.Keys, s.Watch, s.Tolerance = 2, time.Second, 500*time.Millisecond
-			w, err := runner.OpenWatch(t.Context(), outliving{target}, runner.WatchPlan{Setup: runner.Setup{Run: "01M8P4QDXB77DTFBJ75KQR8WX4", Prefix: "contend-", Timeout: time.Second, Seed: 1},
-				Sessions: 16, Keep: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			fresh := s.Ghosts("01M8P4QDXB77DTFBJ75KQR8WX4", "contend-", "sim:", w.Start(), 1, true)
-			journal := &failing{n: n, open: make(map[string]bool)}
-			summary := w.Run(t.Context(), s, fresh, nil, journal, deaf{})
-			if whole = n; errors.Is(summary.Stopped, store.ErrFull) {
-				whole = 0
-			}
-			session, err := target.Open(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, g := range fresh {
-				r := session.Do(t.Context(), targets.Op{Kind: targets.Read, Key: g.Key, Collection: targets.Plain})
-				if g.Created != nil && journal.open[g.Key] && r.Outcome != targets.OK {
-					t.Errorf("full after %d replies: %s is open on disk and gone from the store", n, g.Key)
-				}
-			}
-		})
-	}
-	if whole == 0 {
-		t.Error("the disk was full in every run: the end of a watch is not reached")
 	}
 }
 

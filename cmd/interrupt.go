@@ -30,8 +30,9 @@ type inFlight struct {
 	runs []report.RunHeader
 }
 
-// begin notes a run until end is called.
-func (f *inFlight) begin(run report.RunHeader) (end func()) {
+// Begin notes a run that may have keys on its target until end is called.
+func (c console) Begin(run report.RunHeader) (end func()) {
+	f := c.runs
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.runs = append(f.runs, run)
@@ -54,10 +55,10 @@ func (c console) giveUp() {
 	}
 }
 
-// onInterrupt has say called once ctx ends, after done has taken the progress away.
+// OnInterrupt has say called once ctx ends, after done has taken the progress away.
 // What it returns ends that: it waits for a call that has begun, and takes the
 // progress away itself otherwise.
-func (c console) onInterrupt(ctx context.Context, done, say func()) (over func()) {
+func (c console) OnInterrupt(ctx context.Context, done, say func()) (over func()) {
 	told := make(chan struct{})
 	callOff := context.AfterFunc(ctx, func() {
 		defer close(told)

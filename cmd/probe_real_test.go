@@ -37,6 +37,7 @@ func probeReal(t *testing.T, url string, more ...string) report.Result {
 }
 
 func TestProbeRealRedis(t *testing.T) {
+	t.Parallel()
 	r := probeReal(t, servers.Redis(t))
 	if p := r.Detail.Probe; p.Answered < 30 || p.NotAsked != 0 {
 		t.Error(r.VerdictLine())
@@ -52,6 +53,7 @@ func TestProbeRealRedis(t *testing.T) {
 }
 
 func TestProbeRealPostgres(t *testing.T) {
+	t.Parallel()
 	url := servers.Postgres(t)
 	r := probeReal(t, url)
 	all := answers(r)

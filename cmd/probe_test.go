@@ -25,7 +25,6 @@ import (
 // may answer in its place; its store is given too.
 func simServer(t *testing.T, o emulator.Options, instead func(path, body string) (status int, answer string)) (url string, store *emulator.Store) {
 	t.Helper()
-	t.Setenv("CONTEND_FORGE_TOKEN", "any")
 	o.Entities = server.DefaultEntities()
 	store = emulator.New(o)
 	handler := server.New(store, server.Options{})
@@ -60,6 +59,7 @@ func neverSwept() time.Duration { return -1 }
 // By the REST form the emulator is asked the same and answers the same; every key is
 // removed again, and what is sent is what was planned at most.
 func TestProbeByREST(t *testing.T) {
+	t.Parallel()
 	url, store := simServer(t, emulator.Options{Sweep: neverSwept}, nil)
 	code, rest := resultOf(t, "probe", "-t", url)
 	if code != 0 || rest.QuotaUnits == nil || *rest.QuotaUnits < rest.Requests+48 || !rest.Target.Simulated {
@@ -98,6 +98,7 @@ func TestProbeByREST(t *testing.T) {
 // Every knob of the emulator that stands for something unknown turns an answer, which
 // --since finds, and no other.
 func TestProbeSeesEveryKnob(t *testing.T) {
+	t.Parallel()
 	first := filepath.Join(t.TempDir(), "first.json")
 	if code, _, stderr := contend(t, "probe", "-t", "sim:?latency=0", "-o", "json="+first, "-q"); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
@@ -126,6 +127,7 @@ func TestProbeSeesEveryKnob(t *testing.T) {
 // A platform that answers in other words is found, word by word; what stays unanswered
 // is told and exits 3.
 func TestProbeOfAnotherPlatform(t *testing.T) {
+	t.Parallel()
 	instead := func(path, body string) (int, string) {
 		switch {
 		case strings.HasSuffix(path, "/transaction") && strings.Contains(body, "transactions-twice"):
@@ -157,6 +159,7 @@ func TestProbeOfAnotherPlatform(t *testing.T) {
 // A platform that answers nothing any more ends the probe, and is told with exit 4.
 // An error with a status is an answer, but nothing that a question could rest on.
 func TestProbeOfASilentPlatform(t *testing.T) {
+	t.Parallel()
 	const questions, resting = 26, 2
 	for status, want := range map[int]struct {
 		exit, answered int
@@ -179,6 +182,7 @@ func TestProbeOfASilentPlatform(t *testing.T) {
 // A record from which a reply is taken, or in which one is changed, is judged by what
 // it holds; one with a question of another contend is refused.
 func TestJudgeOfAProbe(t *testing.T) {
+	t.Parallel()
 	record := filepath.Join(t.TempDir(), "probe.jsonl")
 	if code, _, stderr := contend(t, "probe", "-t", "sim:?latency=0", "--only", "keys", "-q", "--record", record); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)

@@ -49,6 +49,7 @@ func TestRealServers(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			for _, url := range strategies(t, kind, start(t)) {
 				for _, s := range scenarios.Contests() {
 					flags, apart := briefly[s.Info().Name]
@@ -106,6 +107,7 @@ func checkReal(t *testing.T, info scenarios.Info, code int, r report.Result) {
 // editors do; under a time in whole seconds one is in every round, by every strategy:
 // editors whose transaction was aborted send the same again.
 func TestRealServersLoseUpdates(t *testing.T) {
+	t.Parallel()
 	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
 		for _, url := range strategies(t, kind, start(t)) {
 			if !strings.Contains(url, "cas=") {
@@ -217,6 +219,7 @@ func keys(t *testing.T, url string) int {
 
 // Interrupted once, a run settles, reports, removes its keys and exits 130.
 func TestInterruptedRun(t *testing.T) {
+	t.Parallel()
 	url := servers.Redis(t)
 	p := startRun(t, url)
 	_ = p.Process.Signal(os.Interrupt)
@@ -237,6 +240,7 @@ func TestInterruptedRun(t *testing.T) {
 
 // A run that is killed leaves its record, and keys that clean removes.
 func TestKilledRun(t *testing.T) {
+	t.Parallel()
 	url := servers.Redis(t)
 	p := startRun(t, url)
 	_ = p.Process.Kill()
@@ -273,11 +277,13 @@ func TestKilledRun(t *testing.T) {
 // A server that dies in mid-run gives unknown outcomes, a stop after three rounds
 // that nobody was served in, a report, and exit 4; never a violation.
 func TestServerDiesInMidRun(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(testing.TB) *servers.Server{
 		"redis":    func(tb testing.TB) *servers.Server { return servers.RedisServer(tb) },
 		"postgres": func(tb testing.TB) *servers.Server { return servers.PostgresServer(tb) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := start(t)
 			p := startRun(t, server.URL)
 			server.Kill()
@@ -298,6 +304,7 @@ func TestServerDiesInMidRun(t *testing.T) {
 
 // What a dry run tells is what a run sends to a store that answers everything.
 func TestDryRunTellsWhatIsSent(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{servers.Redis(t), "sim:?latency=0"} {
 		for _, s := range scenarios.Contests() {
 			if _, apart := briefly[s.Info().Name]; apart {
@@ -316,6 +323,7 @@ func TestDryRunTellsWhatIsSent(t *testing.T) {
 // What stands in front of a server, or refuses a run, ends it with exit 4, the cause and
 // what to do; nothing of it is a verdict.
 func TestCauseOfARunThatCannotBe(t *testing.T) {
+	t.Parallel()
 	postgres := servers.Postgres(t)
 	for _, c := range []struct {
 		name, url string

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
@@ -51,7 +52,7 @@ func withStore(file string, open func(string) (*store.Store, error), do func(*st
 		err = do(s)
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
-		return &cannotRun{err}
+		return exit.Failed(err)
 	}
 	return err
 }
@@ -337,7 +338,7 @@ its keys, with every request and reply. As CSV it is a line a run, or with --gho
 					err = exportLines(cmd.Context(), out, s, which)
 				}
 				if flushErr := out.Flush(); err == nil && flushErr != nil {
-					err = &cannotRun{fmt.Errorf("writing the export: %w", flushErr)}
+					err = exit.Failed(fmt.Errorf("writing the export: %w", flushErr))
 				}
 				return err
 			})
@@ -353,7 +354,7 @@ func runRows(ctx context.Context, s *store.Store, which store.Runs) iter.Seq2[[]
 	return func(yield func([]any, error) bool) {
 		for r, err := range s.Results(which) {
 			if err == nil && ctx.Err() != nil {
-				err = &cannotRun{ctx.Err()}
+				err = exit.Failed(ctx.Err())
 			}
 			if err != nil {
 				yield(nil, err)
@@ -370,7 +371,7 @@ func ghostRows(ctx context.Context, s *store.Store, which store.Ghosts) iter.Seq
 	return func(yield func([]any, error) bool) {
 		for ghosts, err := range byRun(s.Ghosts(which)) {
 			if err == nil && ctx.Err() != nil {
-				err = &cannotRun{ctx.Err()}
+				err = exit.Failed(ctx.Err())
 			}
 			if err != nil {
 				yield(nil, err)
@@ -397,17 +398,17 @@ func exportLines(ctx context.Context, out io.Writer, s *store.Store, which store
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	if err := lines.Encode(exportHeader{ExportSchema, version(), s.File(), time.Now().UTC()}); err != nil {
-		return &cannotRun{fmt.Errorf("writing the export: %w", err)}
+		return exit.Failed(fmt.Errorf("writing the export: %w", err))
 	}
 	for e, err := range s.Entries(which) {
 		if err == nil && ctx.Err() != nil {
-			err = &cannotRun{ctx.Err()}
+			err = exit.Failed(ctx.Err())
 		}
 		if err != nil {
 			return err
 		}
 		if err := lines.Encode(e); err != nil {
-			return &cannotRun{fmt.Errorf("writing the export: %w", err)}
+			return exit.Failed(fmt.Errorf("writing the export: %w", err))
 		}
 	}
 	return nil

@@ -73,6 +73,7 @@ func aStore(t *testing.T) string {
 }
 
 func TestResultsGhosts(t *testing.T) {
+	t.Parallel()
 	file := aStore(t)
 	lines := func(args ...string) []string {
 		t.Helper()
@@ -136,6 +137,7 @@ func TestResultsGhosts(t *testing.T) {
 }
 
 func TestResultsExport(t *testing.T) {
+	t.Parallel()
 	file := aStore(t)
 	code, stdout, stderr := contend(t, "results", "export", "--store", file)
 	if code != 0 {
@@ -183,6 +185,7 @@ func TestResultsExport(t *testing.T) {
 
 // What is still watched stays, and what is kept is told.
 func TestResultsPrune(t *testing.T) {
+	t.Parallel()
 	file := aStore(t)
 	_, stdout, _ := contend(t, "results", "prune", "--keep", "2w", "--store", file)
 	if !strings.HasPrefix(stdout, "removed 1 run, 0 ghosts and 0 probes of before ") {
@@ -196,6 +199,7 @@ func TestResultsPrune(t *testing.T) {
 
 // A file that others write to at the same time is read as it is.
 func TestResultsWhileWriting(t *testing.T) {
+	t.Parallel()
 	file := aStore(t)
 	s, err := store.Open(file)
 	if err != nil {
@@ -209,6 +213,7 @@ func TestResultsWhileWriting(t *testing.T) {
 
 // An alarm on the latest night is an exit status for whoever asks for it.
 func TestResultsTrend(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "results.db")
 	s, err := store.Open(file)
 	if err != nil {

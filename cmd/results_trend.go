@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"contend/cmd/exit"
 	"contend/report"
 	"contend/report/store"
 )
@@ -47,10 +48,10 @@ Exit status:
 				t := report.Trend(runs)
 				t.Shown = nights
 				if err := report.WriteAll(to, t, c.out, screenOf(c.out, noColour)); err != nil {
-					return &cannotRun{err}
+					return exit.Failed(err)
 				}
 				if failOnAlarm && len(t.Alarms(t.Latest())) > 0 {
-					return exitStatus(exitThreshold)
+					return exit.Status(exit.Threshold)
 				}
 				return nil
 			})

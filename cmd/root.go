@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"contend/cmd/exit"
 	"contend/report"
 	"contend/runner"
 	"contend/scenarios"
@@ -21,37 +22,6 @@ import (
 	"contend/targets/all"
 	"contend/targets/near"
 )
-
-// Exit codes: promises to scripts.
-const (
-	exitHeld         = 0
-	exitViolated     = 1
-	exitUsage        = 2
-	exitInconclusive = 3
-	exitCannotRun    = 4
-	exitThreshold    = 5
-	exitInterrupted  = 130
-)
-
-const exitHelp = `Exit status:
-  0    held
-  1    violated
-  2    the command line or a file is wrong; nothing was sent
-  3    inconclusive
-  4    could not run: target unreachable, refused, unsupported, quota spent
-  5    held, but a threshold (--expect) was missed
-  130  interrupted; what was measured is reported`
-
-// exitStatus is a verdict on its way to the exit code; it has been reported.
-type exitStatus int
-
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
-// cannotRun marks an error that came after the command line was found right.
-type cannotRun struct{ cause error }
-
-func (e *cannotRun) Error() string { return e.cause.Error() }
-func (e *cannotRun) Unwrap() error { return e.cause }
 
 // console is where a command reads and writes.
 type console struct {
@@ -67,6 +37,15 @@ func (c console) tell(format string, a ...any) {
 		text = report.ASCII(text)
 	}
 	fmt.Fprintf(c.err, "contend: %s\n", text)
+}
+
+// Tell is tell, for watches and nights.
+func (c console) Tell(format string, a ...any) { c.tell(format, a...) }
+
+// Progress shows how a watch goes, until done is called.
+func (c console) Progress() (progress runner.Observer, done func()) {
+	p := report.NewProgress(c.err, isTerminal(c.err), "keys", 1, 0)
+	return p, p.Done
 }
 
 // plan is where a plan is written: standard output, in what its screen can show.
@@ -100,7 +79,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return s
 	case <-halt:
 		c.giveUp()
-		return exitInterrupted
+		return exit.Interrupted
 	}
 }
 
@@ -111,23 +90,23 @@ func run(ctx context.Context, c console, args []string) int {
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	var status exitStatus
-	var failed *cannotRun
+	var status exit.Status
+	var failed *exit.Failure
 	switch {
 	case err == nil:
-		return exitHeld
+		return exit.Held
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &failed):
 		c.tell("%s", runner.Cut(err.Error(), 2*runner.MessageLimit))
 		if ctx.Err() != nil {
-			return exitInterrupted
+			return exit.Interrupted
 		}
-		return exitCannotRun
+		return exit.CannotRun
 	default:
 		// Several faults of a command line are a line each.
 		fmt.Fprintf(c.err, "contend: %s\n", report.Lines(err.Error()))
-		return exitUsage
+		return exit.Usage
 	}
 }
 
@@ -139,7 +118,7 @@ func newRoot(c console) *cobra.Command {
 and says whether what the store promises was held, violated, or not put to the test.
 The default target is an emulator of Atlassian Forge KVS in this process; it needs nothing installed.
 
-` + exitHelp,
+` + exit.Help,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			warnOfVariables(c, cmd, args)

@@ -14,7 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
 	"contend/cmd/suite"
+	"contend/cmd/suite/night"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/scenarios"
@@ -29,6 +33,7 @@ type suiteFlags struct {
 	noProgress bool
 	dryRun     bool
 	store      string
+	storeGiven bool
 	set        *pflag.FlagSet // that these are in
 }
 
@@ -42,19 +47,6 @@ func (f *suiteFlags) register(fs *pflag.FlagSet) {
 
 func (f *suiteFlags) silent() bool { return f.quiet || f.noProgress }
 
-// exitOrder is how an exit status of several runs comes about: the first of
-// these that any run has.
-var exitOrder = [...]int{exitViolated, exitInterrupted, exitCannotRun, exitThreshold, exitInconclusive}
-
-func worst(statuses []int) int {
-	for _, status := range exitOrder {
-		if slices.Contains(statuses, status) {
-			return status
-		}
-	}
-	return exitHeld
-}
-
 func newRun(c console) *cobra.Command {
 	var flags suiteFlags
 	cmd := &cobra.Command{
@@ -64,10 +56,10 @@ func newRun(c console) *cobra.Command {
 the report of a run that did not go as expected stands below it in full. Everything that is wrong with the file is told
 at once, with its line and column, and nothing is sent. examples/suite.yaml is one to begin with.
 
-` + exitHelp + `
+` + exit.Help + `
 Of several runs the worst counts: violated, could not run, threshold, inconclusive, held.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSuite(cmd.Context(), c, args[0], &flags, commandLine("run "+shellQuote(args[0]), cmd.Flags()))
+			return runSuite(cmd.Context(), c, args[0], &flags, commandLine("run "+paste.Quote(args[0]), cmd.Flags()))
 		},
 	}
 	flags.register(cmd.Flags())
@@ -207,26 +199,41 @@ func readSuite(file string) ([]planned, error) {
 	return all, nil
 }
 
-// runSuite runs a suite file and reports.
-func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, command string) error {
+// readyToRun reads a suite file and the outputs, and prints the plans where that is all that
+// was asked for. kept is where results will be kept.
+func readyToRun(c console, file string, flags *suiteFlags, kept named) ([]planned, []report.Output, error) {
 	runs, err := readSuite(file)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	files := suiteFiles(file, runs)
-	if flags.store != "" {
-		files = append(files, storeOf(flags.store))
-	}
-	outputs, err := outputsOf(flags.outputs, flags.quiet, files...)
+	outputs, err := outputsOf(flags.outputs, flags.quiet, append(suiteFiles(file, runs), kept)...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	tellOverruled(c, runs)
 	if flags.dryRun {
-		if err := checkDry(c, flags.set, outputs); err != nil {
-			return err
-		}
-		return printPlans(c.plan(), runs)
+		return nil, nil, dryRun(c, flags.set, runs, outputs)
+	}
+	return runs, outputs, nil
+}
+
+// dryRun prints the plans of several runs.
+func dryRun(c console, fs *pflag.FlagSet, runs []planned, outputs []report.Output) error {
+	if err := checkDry(c, fs, outputs); err != nil {
+		return err
+	}
+	return printPlans(c.plan(), runs)
+}
+
+// runSuite runs a suite file and reports.
+func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, command string) error {
+	keeping := named{}
+	if flags.store != "" {
+		keeping = storeOf(flags.store)
+	}
+	runs, outputs, err := readyToRun(c, file, flags, keeping)
+	if err != nil || flags.dryRun {
+		return err
 	}
 	var kept *store.Store
 	if flags.store != "" {
@@ -235,20 +242,31 @@ func runSuite(ctx context.Context, c console, file string, flags *suiteFlags, co
 		}
 		defer kept.Close()
 	}
-	return runAll(ctx, c, runs, report.Suite{Command: command, File: file}, outputs, equipment{kept: kept, silent: flags.silent()}, flags.noColour)
+	return runAll(ctx, c, runs, report.Suite{Command: command, File: file}, outputs,
+		watch.Equipment{Console: c, Kept: kept, Silent: flags.silent()}, flags.noColour)
 }
 
 // runAll makes the runs one after the other and reports.
-func runAll(ctx context.Context, c console, runs []planned, s report.Suite, outputs []report.Output, with equipment, noColour bool) error {
+func runAll(ctx context.Context, c console, runs []planned, s report.Suite, outputs []report.Output, with watch.Equipment, noColour bool) error {
 	s.Schema, s.Tool, s.Started = report.SuiteSchema, tool(), time.Now().UTC()
-	for _, p := range runs {
-		if ctx.Err() != nil {
-			break
-		}
-		s.Runs = append(s.Runs, p.run(ctx, c, with))
-		tellRun(c, outputs, &s.Runs[len(s.Runs)-1])
-	}
+	night.All(ctx, makeable(c, runs), &s, with, func(r *report.SuiteRun) { tellRun(c, outputs, r) })
 	return concludeSuite(ctx, c, &s, outputs, noColour)
+}
+
+// makeable gives runs as they are made.
+func makeable(c console, runs []planned) (all []night.Run) {
+	for _, p := range runs {
+		_, isWatch := p.launch.(*watchLaunch)
+		all = append(all, night.Run{Name: p.name, Target: p.launch.common().target, Watch: isWatch,
+			Make: func(ctx context.Context, with watch.Equipment) (report.Result, error) {
+				if err := p.launch.ready(with.Kept, p.command); err != nil {
+					return report.Result{}, err
+				}
+				defer p.launch.close()
+				return p.launch.run(ctx, c, with)
+			}})
+	}
+	return all
 }
 
 // startSeveral makes a run for each number of contenders.
@@ -287,10 +305,7 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 		runs = append(runs, p)
 	}
 	if l.dryRun {
-		if err := checkDry(c, given, outputs); err != nil {
-			return err
-		}
-		return printPlans(c.plan(), runs)
+		return dryRun(c, given, runs, outputs)
 	}
 	kept, err := openStore(c, &l.commonFlags, true)
 	if err != nil {
@@ -300,7 +315,7 @@ func startSeveral(ctx context.Context, c console, l *contestLaunch, given *pflag
 		defer kept.Close()
 	}
 	return runAll(ctx, c, runs, report.Suite{Command: commandLine(name, given), File: name}, outputs,
-		equipment{kept: kept, silent: l.quiet || l.noProgress}, l.noColour)
+		watch.Equipment{Console: c, Kept: kept, Silent: l.quiet || l.noProgress}, l.noColour)
 }
 
 // printPlans is --dry-run.
@@ -322,41 +337,6 @@ func printPlans(w io.Writer, runs []planned) error {
 	return nil
 }
 
-// run makes one run, and keeps its result.
-func (p planned) run(ctx context.Context, c console, with equipment) report.SuiteRun {
-	out := report.SuiteRun{Name: p.name, Exit: exitCannotRun}
-	fail := func(err error) report.SuiteRun {
-		out.Error = err.Error()
-		if ctx.Err() != nil {
-			out.Exit = exitInterrupted
-		}
-		return out
-	}
-	if err := p.launch.ready(with.kept, p.command); err != nil {
-		return fail(err)
-	}
-	defer p.launch.close()
-	if with.record == nil {
-		with.record = &recordFile{}
-	}
-	r, err := p.launch.run(ctx, c, with)
-	if err != nil {
-		return fail(err)
-	}
-	out.Result = &r
-	status, ok := statusOf(r).(exitStatus)
-	if out.Exit = int(status); !ok {
-		out.Exit = exitHeld
-	}
-	if with.kept != nil {
-		if err := with.kept.SaveResult(r); err != nil {
-			c.tell("the result of %s could not be kept: %v", p.name, err)
-			out.Exit = worst([]int{out.Exit, exitCannotRun})
-		}
-	}
-	return out
-}
-
 // tellRun prints the verdict of a run as it ends, where standard output is left
 // to people.
 func tellRun(c console, outputs []report.Output, r *report.SuiteRun) {
@@ -374,32 +354,18 @@ func tellRun(c console, outputs []report.Output, r *report.SuiteRun) {
 
 // concludeSuite reports a suite and gives its exit status.
 func concludeSuite(ctx context.Context, c console, s *report.Suite, outputs []report.Output, noColour bool) error {
-	s.Elapsed, s.Interrupted = time.Since(s.Started), ctx.Err() != nil
-	var statuses []int
-	for _, r := range s.Runs {
-		statuses = append(statuses, r.Exit)
-	}
-	if s.Interrupted {
-		statuses = append(statuses, exitInterrupted)
-	}
-	if s.Night != nil && len(s.Night.Alarms) > 0 {
-		statuses = append(statuses, exitThreshold)
-	}
-	s.Exit = worst(statuses)
+	night.Conclude(ctx, s)
 	for _, o := range outputs {
 		if o.File == "" && o.Format == "table" {
 			fmt.Fprintln(c.out)
 		}
 	}
 	err := report.WriteAll(outputs, s, c.out, screenOf(c.out, noColour))
-	if err != nil && s.Exit != exitViolated {
-		return &cannotRun{err}
+	if err != nil && s.Exit != exit.Violated {
+		return exit.Failed(err)
 	}
 	if err != nil {
 		c.tell("%v", err)
 	}
-	if s.Exit == exitHeld {
-		return nil
-	}
-	return exitStatus(s.Exit)
+	return exit.OrNil(s.Exit)
 }

@@ -1,17 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
+	"contend/cmd/paste"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/scenarios"
@@ -30,22 +32,8 @@ type launch interface {
 	// are kept, nil: nowhere.
 	ready(kept *store.Store, command string) error
 	printPlan(io.Writer) error
-	run(context.Context, console, equipment) (report.Result, error)
+	run(context.Context, console, watch.Equipment) (report.Result, error)
 	close()
-}
-
-// equipment is what a run is given beside its plan.
-type equipment struct {
-	record *recordFile
-	kept   *store.Store // nil: none
-	silent bool
-	// within is the time that is left: what is not done then is cut. 0: no end.
-	within time.Duration
-	// share is how many watches of the same target run side by side: each keeps to
-	// its part of the target's limits.
-	share int
-	// earlier are runs whose keys a watch of the same target asks about too.
-	earlier []*watchRun
 }
 
 // newLaunch gives the launch of a scenario with its flags at their defaults.
@@ -67,7 +55,7 @@ func newScenario(c console, s scenarios.Scenario) *cobra.Command {
 	info, l := s.Info(), newLaunch(s)
 	cmd := &cobra.Command{
 		Use: info.Name, Aliases: info.Aliases, Short: info.Summary, GroupID: "scenarios", Args: noArguments,
-		Long: info.Help + "\n\n" + exitHelp,
+		Long: info.Help + "\n\n" + exit.Help,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			wrong := []error{l.check(cmd.Flags()), checkTarget(l)}
 			contest, isContest := l.(*contestLaunch)
@@ -134,7 +122,11 @@ func start(ctx context.Context, c console, l launch, fs *pflag.FlagSet) error {
 			return err
 		}
 	}
-	r, err := l.run(ctx, c, equipment{record: record, kept: kept, silent: flags.quiet || flags.noProgress})
+	with := watch.Equipment{Console: c, Kept: kept, Silent: flags.quiet || flags.noProgress}
+	if flags.record != "" {
+		with.Record = record
+	}
+	r, err := l.run(ctx, c, with)
 	if err != nil {
 		return err
 	}
@@ -175,7 +167,7 @@ func openStore(c console, flags *commonFlags, create bool) (*store.Store, error)
 		return nil, nil
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailing) {
-		err = &cannotRun{err}
+		err = exit.Failed(err)
 	}
 	return kept, err
 }
@@ -189,41 +181,28 @@ func exists(file string) bool {
 // conclude gives the exit status; a report that could not be written is told, and
 // does not hide a violation.
 func conclude(c console, r report.Result, writing error) error {
-	status := statusOf(r)
+	status := exit.Of(r)
 	if writing == nil {
-		return status
+		return exit.OrNil(status)
 	}
-	if status == exitStatus(exitViolated) {
+	if status == exit.Violated {
 		c.tell("%v", writing)
-		return status
+		return exit.OrNil(status)
 	}
-	return &cannotRun{writing}
-}
-
-// preparing sorts an error of connecting: what the URL got wrong is usage.
-func preparing(err error) error {
-	var usage *targets.UsageError
-	if errors.As(err, &usage) {
-		return err
-	}
-	return &cannotRun{err}
+	return exit.Failed(writing)
 }
 
 // supported refuses a target that lacks what a run needs, before anything is sent.
 func supported(t targets.Target, needs targets.Needs) error {
 	if err := t.Describe().Check(needs); err != nil {
-		return preparing(err)
+		return exit.Connecting(err)
 	}
 	return nil
 }
 
 // cleanCommand removes what the run wrote.
 func cleanCommand(f report.RunHeader) string {
-	command := fmt.Sprintf("contend clean -t %s --run %s", shellQuote(f.Target.URL), f.Run)
-	if f.Params.KeyPrefix != defaultPrefix {
-		command += " --key-prefix " + shellQuote(f.Params.KeyPrefix)
-	}
-	return command
+	return paste.Clean(f.Target.URL, f.Run, f.Params.KeyPrefix)
 }
 
 // tellLeft tells on standard error of keys that were left behind.
@@ -231,39 +210,6 @@ func tellLeft(c console, left error, header report.RunHeader) {
 	if left != nil {
 		fmt.Fprintf(c.err, "contend: %v; remove them with: %s\n", left, cleanCommand(header))
 	}
-}
-
-// statusOf gives nil for held, and for a probe that was answered.
-func statusOf(r report.Result) error {
-	if r.Detail.Probe != nil {
-		return probeStatus(r)
-	}
-	expected := scenarios.Held
-	if r.Params.ExpectVerdict == "violated" {
-		expected = scenarios.Violated
-	}
-	met := allMet(r.Expectations)
-	status := r.Verdict.Status
-	switch {
-	case status == scenarios.Violated && expected != scenarios.Violated:
-		return exitStatus(exitViolated)
-	case r.Interrupted:
-		return exitStatus(exitInterrupted)
-	case r.Stopped != "":
-		return exitStatus(exitCannotRun)
-	case status == scenarios.Inconclusive:
-		return exitStatus(exitInconclusive)
-	case status != expected:
-		return exitStatus(exitViolated)
-	case !met:
-		return exitStatus(exitThreshold)
-	default:
-		return nil
-	}
-}
-
-func allMet(all []report.Expectation) bool {
-	return !slices.ContainsFunc(all, func(e report.Expectation) bool { return !e.Met })
 }
 
 // recordFile is opened before anything is sent, and emptied at its first write,
@@ -311,6 +257,9 @@ func (f *recordFile) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Fail notes why the record is not whole.
+func (f *recordFile) Fail(err error) { f.err = cmp.Or(f.err, err) }
 
 func (f *recordFile) close() {
 	if f.file == nil {

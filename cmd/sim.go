@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/exit"
 	"contend/targets/forge/emulator"
 	"contend/targets/forge/server"
 	"contend/targets/forge/shim"
@@ -132,7 +133,7 @@ func (f *simFlags) serve(ctx context.Context, c console) error {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &cannotRun{fmt.Errorf("--listen %s: %w", f.listen, err)}
+		return exit.Failed(fmt.Errorf("--listen %s: %w", f.listen, err))
 	}
 	address := listener.Addr().String()
 	a, err := netip.ParseAddrPort(address)
@@ -141,7 +142,7 @@ func (f *simFlags) serve(ctx context.Context, c console) error {
 	}
 	fmt.Fprintf(c.out, "listening on http://%s\n", address)
 	if err := server.Serve(ctx, listener, server.New(store, options)); err != nil {
-		return &cannotRun{fmt.Errorf("sim serve: %w", err)}
+		return exit.Failed(fmt.Errorf("sim serve: %w", err))
 	}
 	return nil
 }

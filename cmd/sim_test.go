@@ -59,6 +59,7 @@ func ask(t *testing.T, url, body string) (int, string) {
 }
 
 func TestSimServe(t *testing.T) {
+	t.Parallel()
 	url, stop := serve(t, "--log")
 	for _, c := range []struct {
 		path, body string
@@ -84,6 +85,7 @@ func TestSimServe(t *testing.T) {
 }
 
 func TestSimServeReadsTheManifest(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "manifest.yml")
 	if err := os.WriteFile(file, []byte("app: {storage: {entities: [{name: book, attributes: {year: {type: integer}}, indexes: [year]}]}}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,6 +104,7 @@ func TestSimServeReadsTheManifest(t *testing.T) {
 
 // Each flag reaches the emulator.
 func TestSimServeFlags(t *testing.T) {
+	t.Parallel()
 	const (
 		set       = "/kvs/api/v1/set"
 		ghost     = `{"entityName":"contend-record","key":"g","value":{"version":1},"options":{"ttl":{"value":1,"unit":"DAYS"}}}`
@@ -139,6 +142,7 @@ func TestSimServeFlags(t *testing.T) {
 
 // Of expired keys that are not swept.
 func TestSimServeGhostFlags(t *testing.T) {
+	t.Parallel()
 	const api = "/kvs/api/v1/"
 	put := func(more string) string {
 		return `{"entityName":"contend-record","key":"k","value":{"version":1},"options":{` + more + `}}`
@@ -190,6 +194,7 @@ func TestSimServeQuota(t *testing.T) {
 
 // The emulator is steered on loopback alone.
 func TestSimServeSteering(t *testing.T) {
+	t.Parallel()
 	url, _ := serve(t, "--sweep=0s")
 	ask(t, url+"/kvs/api/v1/set", `{"key":"k","value":1,"options":{"ttl":{"value":1,"unit":"HOURS"}}}`)
 	if status, got := ask(t, url+"/emulator/clock", `{"forward":"1h"}`); status != 200 {

@@ -82,9 +82,12 @@ func describeDriver(b *strings.Builder, d targets.Driver, whole bool) {
 	if len(d.Releases) > 0 {
 		fmt.Fprintf(b, "  release  gate; also last-byte, which is the default over TLS\n")
 	}
-	if !whole {
-		return
+	if whole {
+		describeAnswers(b, d)
 	}
+}
+
+func describeAnswers(b *strings.Builder, d targets.Driver) {
 	b.WriteString("  accepted, exactly so; every other answer that is no error below is unmapped\n")
 	for _, a := range d.Accepted {
 		fmt.Fprintf(b, "      %-26s %s", a.Request, a.Answer)

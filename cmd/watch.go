@@ -1,25 +1,25 @@
 package cmd
 
 import (
+	"contend/targets/all"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/pflag"
 
+	"contend/cmd/quota"
+	"contend/cmd/watch"
 	"contend/report"
 	"contend/report/store"
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
-	"contend/targets/all"
 )
 
 // watchTarget is the default of a watch: the emulator with a sweep that ends in
@@ -39,7 +39,7 @@ type watchLaunch struct {
 	command             string
 	id                  string // of the run
 	seed                uint64
-	taken               *watchRun // the run that is taken up again; nil: a fresh one
+	taken               *watch.Run // the run that is taken up again; nil: a fresh one
 }
 
 func (l *watchLaunch) common() *commonFlags { return &l.commonFlags }
@@ -59,49 +59,35 @@ func (l *watchLaunch) check(fs *pflag.FlagSet) error {
 	l.targetSet, l.storeGiven, l.timeoutSet, l.rateSet = fs.Changed("target"), fs.Changed("store"), fs.Changed("timeout"), fs.Changed("rate")
 	wrong := append([]error{l.scenario.Check()}, l.commonFlags.check(fs)...)
 	if l.resume {
-		begun := []string{"value-size", "key-prefix", "seed", "expect", "expect-verdict", "label"}
-		ownFlags(l.scenario).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
-		for _, name := range begun {
-			if fs.Changed(name) {
-				wrong = append(wrong, fmt.Errorf("--%s: a watch goes on with what it was started with; leave it out beside --resume", name))
-			}
-		}
-		switch file, err := l.storeFile(); {
-		case err != nil:
-			wrong = append(wrong, err)
-		case file == "":
-			wrong = append(wrong, errors.New("--resume needs the --store that the watch was kept in"))
-		case !exists(file):
-			wrong = append(wrong, fmt.Errorf("--resume: there is no store %s with a watch to go on with; name it with --store", file))
-		}
-		if l.targetSet && isVolatile(l.commonFlags.target) {
-			wrong = append(wrong, errVolatile(l.commonFlags.target))
-		}
+		wrong = append(wrong, l.checkResume(fs)...)
 	}
 	return errors.Join(wrong...)
 }
 
-// storeFile is where results are kept; "": nowhere.
-func (l *watchLaunch) storeFile() (string, error) {
-	if l.storeGiven {
-		return l.store, nil
+// checkResume gives what is wrong with the flags beside --resume.
+func (l *watchLaunch) checkResume(fs *pflag.FlagSet) []error {
+	wrong := refusals{}
+	begun := []string{"value-size", "key-prefix", "seed", "expect", "expect-verdict", "label"}
+	ownFlags(l.scenario).VisitAll(func(f *flag.Flag) { begun = append(begun, f.Name) })
+	for _, name := range begun {
+		wrong.refuse(fs.Changed(name), "--%s: a watch goes on with what it was started with; leave it out beside --resume", name)
 	}
-	return store.DefaultFile()
+	file := l.store
+	if !l.storeGiven {
+		var err error
+		if file, err = store.DefaultFile(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	wrong.refuse(file == "" && l.storeGiven, "--resume needs the --store that the watch was kept in")
+	wrong.refuse(file != "" && !exists(file), "--resume: there is no store %s with a watch to go on with; name it with --store", file)
+	if url := l.commonFlags.target; l.targetSet && isVolatile(url) {
+		wrong = append(wrong, watch.NothingLeft(url))
+	}
+	return wrong
 }
 
-// errVolatile refuses to go on where nothing is left.
-func errVolatile(url string) error {
-	return fmt.Errorf("--resume: the keys of %s died with its process; `contend sim serve` keeps an emulator running that a watch can go on with", url)
-}
-
-func isVolatile(url string) bool {
-	t, err := all.Open(url)
-	if err != nil {
-		return false
-	}
-	defer t.Close()
-	return t.Describe().Volatile
-}
+func isVolatile(url string) bool { return watch.Opener(all.Open).Volatile(url) }
 
 func (l *watchLaunch) ready(kept *store.Store, command string) error {
 	l.command, l.url = command, l.commonFlags.target
@@ -116,12 +102,8 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 		return err
 	}
 	// Made once before anything is sent, for its errors.
-	_, err = report.NewCollector(l.header())
-	if err == nil {
-		err = supported(l.target, l.scenario.Needs())
-	}
-	if err == nil {
-		err = l.checkBudget()
+	if _, err = report.NewCollector(l.header()); err == nil {
+		err = l.watch().Check()
 	}
 	if err != nil {
 		l.target.Close()
@@ -129,68 +111,16 @@ func (l *watchLaunch) ready(kept *store.Store, command string) error {
 	return err
 }
 
-// checkBudget refuses one that does not last for the creates.
-func (l *watchLaunch) checkBudget() error {
-	_, _, budget := l.scenario.Limits()
-	if budget == 0 {
-		return nil
-	}
-	if l.taken != nil {
-		if budget <= l.taken.before {
-			return fmt.Errorf("--resume: the budget of %d requests that run %s was started with is spent", budget, l.id)
-		}
-		return nil
-	}
-	keys := len(l.scenario.Ghosts(l.id, l.keyPrefix, "", time.Time{}, l.seed, !l.skipControls))
-	if least := int64(l.plan(true).Cost(l.target.Describe(), keys) + keys); budget < least {
-		return fmt.Errorf("--budget %d: connecting, the checks, creating %d keys and removing them take %d", budget, keys, least)
-	}
-	return nil
-}
-
-// resumeLast finds the last watch that did not end.
-func (l *watchLaunch) resumeLast(kept *store.Store) error {
-	if kept == nil {
-		return errors.New("--resume: there is no store with a watch to go on with; name it with --store")
-	}
-	wanted := ""
+// resumeLast goes on with the last watch that did not end.
+func (l *watchLaunch) resumeLast(kept *store.Store) (err error) {
+	given := ""
 	if l.targetSet {
-		wanted = all.Redact(l.url)
+		given = l.url
 	}
-	open, err := kept.OpenGhosts(wanted)
-	if err != nil {
+	if l.taken, l.url, err = watch.Last(kept, all.Open, given); err != nil {
 		return err
 	}
-	closeVolatile(kept, open)
-	// Run IDs sort by their time.
-	last := ""
-	for _, g := range open {
-		if !isVolatile(g.Target) {
-			last = max(last, g.Run)
-		}
-	}
-	unconcluded, err := unconcludedWatch(kept, wanted)
-	if err != nil {
-		return err
-	}
-	last = max(last, unconcluded)
-	switch {
-	case last == "" && len(open) > 0:
-		return errVolatile(open[0].Target)
-	case last == "":
-		return fmt.Errorf("--resume: %s holds no watch%s that has not ended; one of sim: ends with its process, and one of `contend sim serve` does not",
-			kept.File(), onTarget(wanted))
-	}
-	if l.taken, err = loadWatch(kept, last); err != nil {
-		return err
-	}
-	header := &l.taken.header
-	if !l.targetSet {
-		l.url = header.Target.URL
-		if targets.Masked(l.url) {
-			return fmt.Errorf("--resume: the secrets of %s are not in the store; give the target with --target or CONTEND_TARGET", l.url)
-		}
-	}
+	header := l.taken.Header
 	p := header.Params
 	l.id, l.command, l.keyPrefix, l.valueSize = header.Run, header.Command, p.KeyPrefix, p.ValueSize
 	l.skipControls = l.skipControls || p.SkipControls
@@ -200,14 +130,7 @@ func (l *watchLaunch) resumeLast(kept *store.Store) error {
 	if !l.rateSet {
 		l.rate = p.Rate
 	}
-	return l.taken.parameters(l.scenario)
-}
-
-func onTarget(url string) string {
-	if url == "" {
-		return ""
-	}
-	return " on " + url
+	return l.taken.Parameters(l.scenario)
 }
 
 func (l *watchLaunch) close() { l.target.Close() }
@@ -215,9 +138,9 @@ func (l *watchLaunch) close() { l.target.Close() }
 func (l *watchLaunch) header() report.RunHeader {
 	d := l.target.Describe()
 	if l.taken != nil {
-		return l.taken.header
+		return l.taken.Header
 	}
-	header := l.commonFlags.header(l.scenario, l.id, d, l.command, l.seed, l.limits(d))
+	header := l.commonFlags.header(l.scenario, l.id, d, l.command, l.seed, quota.Limits(d, l.rate, l.valueSize))
 	header.Params.SetOptions(l.scenario)
 	if l.url == watchTarget && !l.targetSet {
 		header.Target.Notes = append(header.Target.Notes, fmt.Sprintf("the sweep of %s is this command's default, so that it ends in seconds; the published one is slower: -t sim:",
@@ -226,217 +149,40 @@ func (l *watchLaunch) header() report.RunHeader {
 	return header
 }
 
-// watchSessions are how many requests of a watch are in flight side by side.
-const watchSessions = 16
-
-func (l *watchLaunch) plan(kept bool) runner.WatchPlan {
-	d := l.target.Describe()
+// watch is what is to be run.
+func (l *watchLaunch) watch() *watch.Watch {
 	_, _, budget := l.scenario.Limits()
-	return runner.WatchPlan{Setup: l.setup(l.id, l.seed, d),
-		Budget: budget, Sessions: watchSessions, Needs: l.scenario.Needs(), Keep: kept && !d.Volatile}
+	return &watch.Watch{Target: l.target, Scenario: l.scenario, Header: l.header, Taken: l.taken, Plan: runner.WatchPlan{
+		Setup: l.setup(l.id, l.seed, l.target.Describe()), Budget: budget, Sessions: watch.Sessions, Needs: l.scenario.Needs()}}
 }
 
-func (l *watchLaunch) run(ctx context.Context, c console, with equipment) (report.Result, error) {
-	plan := l.plan(with.kept != nil)
-	plan.Within = with.within
-	if with.share > 1 {
-		for i := range plan.Limits {
-			plan.Limits[i].Requests /= float64(with.share)
-		}
-	}
-	own := l.taken
-	var runs watchRuns
-	if own != nil {
-		plan.Part = strconv.FormatInt(time.Now().UnixNano(), 36)
-		release, err := guardWatch(with.kept, l.id)
-		if err != nil {
-			return report.Result{}, &cannotRun{err}
-		}
-		defer release()
-		// Who held it until now may have gone on.
-		if own, err = loadWatch(with.kept, l.id); err != nil {
-			return report.Result{}, &cannotRun{err}
-		}
-		if plan.Budget > 0 {
-			plan.Budget = max(1, plan.Budget-own.before)
-		}
-	}
-	l.warnOfLimits(c.err, l.target.Describe(), plan.Limits, 0)
-	w, err := runner.OpenWatch(ctx, l.target, plan)
-	if err != nil {
-		return report.Result{}, preparing(err)
-	}
-	defer w.Close()
-	var fresh, taken []*runner.Ghost
-	if own == nil {
-		header := l.header()
-		header.Target.Told(w.Server())
-		fresh = l.scenario.Ghosts(l.id, l.keyPrefix, header.Target.URL, w.Start(), l.seed, !l.skipControls)
-		if own, err = newWatchRun(header, fresh); err != nil {
-			return report.Result{}, err
-		}
-		if with.kept != nil {
-			release, err := guardWatch(with.kept, l.id)
-			if err != nil {
-				return report.Result{}, &cannotRun{err}
-			}
-			defer release()
-			if err := with.kept.SaveResult(report.Begun(header)); err != nil {
-				return report.Result{}, &cannotRun{err}
-			}
-		}
-	} else {
-		taken = own.ghosts
-	}
-	own.own = true
-	runs = append(watchRuns{own}, with.earlier...)
-	for _, run := range with.earlier {
-		taken = append(taken, run.ghosts...)
-	}
-	summary := watch(ctx, c, w, l.scenario, fresh, taken, runs, own.header, with)
-	if with.kept != nil && l.target.Describe().Volatile {
-		defer abandonAll(c, with.kept, own.ghosts)
-	}
-	requests := summary.Requests
-	for _, run := range with.earlier {
-		requests -= run.requests
-		if err := with.kept.SaveResult(run.conclude(summary, run.requests)); err != nil {
-			c.tell("the result of run %s could not be kept: %v", run.header.Run, err)
-		}
-	}
-	return own.conclude(summary, requests), nil
-}
-
-// abandonAll closes the keys of a target that dies with the process.
-func abandonAll(c console, kept *store.Store, ghosts []*runner.Ghost) {
-	var left []*runner.Ghost
-	for _, g := range ghosts {
-		if !g.Closed {
-			scenarios.Abandon(g, "its target ended with the process of contend")
-			left = append(left, g)
-		}
-	}
-	if err := kept.UpdateGhosts(left); err != nil {
-		c.tell("%v", err)
-	}
-}
-
-// retryingJournal is a journal that waits for others who write to the store: a watch of
-// days does not end because of a moment.
-type retryingJournal struct{ kept *store.Store }
-
-// patience is how often a store that is in use is tried again, and how long it is
-// waited in between, beside the store's own wait.
-const (
-	patience  = 20
-	breathing = time.Second
-)
-
-func (p retryingJournal) retry(write func() error) (err error) {
-	for range patience {
-		if err = write(); !errors.Is(err, store.ErrLocked) {
-			return err
-		}
-		time.Sleep(breathing)
-	}
-	return err
-}
-
-// Intend implements runner.Journal.
-func (p retryingJournal) Intend(ghosts []*runner.Ghost) error {
-	return p.retry(func() error { return p.kept.Intend(ghosts) })
-}
-
-// Note implements runner.Journal.
-func (p retryingJournal) Note(g *runner.Ghost, e *runner.Exchange) error {
-	return p.retry(func() error { return p.kept.Note(g, e) })
-}
-
-// watch runs a watch and tells of its end.
-func watch(ctx context.Context, c console, w *runner.Watcher, asking runner.Asking, fresh, taken []*runner.Ghost, runs watchRuns,
-	header report.RunHeader, with equipment,
-) runner.Summary {
-	observers := runner.Observers{runs}
-	var recorder *runner.Recorder
-	if with.record != nil && with.record.name != "" {
-		recorder = runner.NewRecorder(with.record, header)
-		observers = append(observers, recorder)
-	}
-	done := func() {}
-	if !with.silent {
-		progress := report.NewProgress(c.err, isTerminal(c.err), "keys", 1, 0)
-		observers, done = append(observers, progress), progress.Done
-	}
-	defer c.runs.begin(header)()
-	over := c.onInterrupt(ctx, done, func() {
-		c.tell("interrupted: no more probes; what was measured is reported. Interrupt again to stop at once")
-	})
-	var journal runner.Journal
-	if with.kept != nil {
-		journal = retryingJournal{with.kept}
-	}
-	summary := w.Run(ctx, asking, fresh, taken, journal, observers)
-	over()
-	if with.kept != nil {
-		if err := with.kept.UpdateGhosts(slices.Concat(fresh, taken)); err != nil && summary.Stopped == nil {
-			summary.Stopped = err
-		}
-	}
-	for _, text := range []string{errorText("stopped", summary.Stopped), prefixed("the watch was cut: ", summary.Cut)} {
-		if text != "" {
-			c.tell("%s", text)
-		}
-	}
-	tellLeft(c, summary.Left, header)
-	if n := runs[0].open(); n > 0 && with.kept != nil && !isVolatile(header.Target.URL) {
-		c.tell("%d keys of run %s are still watched; go on with `contend ttl-ghost --resume --store %s`, or remove them with: %s",
-			n, header.Run, shellQuote(with.kept.File()), cleanCommand(header))
-	}
-	if recorder != nil {
-		end := runs[0].end(summary, summary.Requests)
-		if err := recorder.Finish(end, runs[0].conclude(summary, summary.Requests)); err != nil && with.record.err == nil {
-			with.record.err = err
-		}
-	}
-	return summary
-}
-
-func errorText(what string, err error) string {
-	if err == nil {
-		return ""
-	}
-	return what + ": " + err.Error()
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
+func (l *watchLaunch) run(ctx context.Context, c console, with watch.Equipment) (report.Result, error) {
+	w := l.watch()
+	l.warnOfLimits(c.err, l.target.Describe(), w.Plan.Limits, 0)
+	return w.Run(ctx, with)
 }
 
 // printPlan is --dry-run.
 func (l *watchLaunch) printPlan(out io.Writer) error {
-	s, d := l.scenario, l.target.Describe()
-	p := l.plan(l.store != "" || l.storeByDefault)
-	ttl, watch, _ := s.Limits()
+	s, d, w := l.scenario, l.target.Describe(), l.watch()
 	var b strings.Builder
 	line := func(name, format string, a ...any) {
 		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, a...))
 	}
 	fmt.Fprintf(&b, "Plan of contend %s; nothing was sent\n", s.Info().Name)
 	line("target", "%s%s", d.URL, map[bool]string{true: " (simulated)"}[d.Simulated])
-	ghosts, longest := s.Ghosts(l.id, l.keyPrefix, d.URL, time.Now(), l.seed, !l.skipControls), ttl+watch
+	ttl, after, budget := s.Limits()
+	longest := (&runner.Ghost{Terms: runner.GhostTerms{TTL: ttl, Watch: after}}).End()
 	if l.taken != nil {
-		ghosts = l.taken.ghosts
-		longest = max(0, time.Until(l.taken.until())).Round(time.Second)
+		longest = max(0, time.Until(l.taken.Until())).Round(time.Second)
 	}
+	ghosts := w.Ghosts()
 	most := s.Most(ghosts)
-	total := p.Cost(d, len(ghosts)) + most
-	line("keys", "%d, all beginning with %s%s-", len(ghosts), p.Prefix, p.Run)
+	total := w.Plan.Cost(d, len(ghosts)) + most
+	line("keys", "%d, all beginning with %s%s-", len(ghosts), l.keyPrefix, l.id)
 	line("requests", "at most %d: creates and probes %d, if every key blocks until the end", total, most)
-	if p.Budget > 0 {
-		line("budget", "%d requests", p.Budget)
+	if budget > 0 {
+		line("budget", "%d requests", budget)
 	}
 	if each := d.Units(l.valueSize); each == 0 {
 		line("quota units", "– (none are documented for this target)")
@@ -444,7 +190,7 @@ func (l *watchLaunch) printPlan(out io.Writer) error {
 		line("quota units", "at most about %d, %d a request", each*total, each)
 	}
 	line("duration", "at most about %s", longest)
-	if above := l.aboveQuota(d); above != "" {
+	if above := quota.Above(d, l.rate); above != "" {
 		line("warning", "%s", above)
 	}
 	_, err := io.WriteString(out, b.String())

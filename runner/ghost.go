@@ -71,6 +71,52 @@ type GhostTerms struct {
 	Offset    time.Duration `json:"offset_ns"` // of the create, after the epoch
 }
 
+// TTLBounds gives the least and the most that a time to live can be: what was asked,
+// unless the store told that it granted another. What it tells is only as fine as
+// the resolution of its expiry.
+func TTLBounds(asked, granted, resolution time.Duration) (least, most time.Duration) {
+	switch {
+	case granted == 0:
+		return asked, asked
+	case (granted - asked).Abs() <= resolution:
+		return asked, max(asked, granted+resolution)
+	default:
+		return granted - resolution, max(asked, granted+resolution)
+	}
+}
+
+// Resolution is how far the expiry that the store told may be off: one of whole
+// seconds by one.
+func (g *Ghost) Resolution() time.Duration {
+	if !g.Expires.IsZero() && g.Expires.Nanosecond() == 0 {
+		return time.Second
+	}
+	return 0
+}
+
+// TTL bounds the key's time to live.
+func (g *Ghost) TTL() (least, most time.Duration) {
+	return TTLBounds(g.Terms.TTL, g.Granted, g.Resolution())
+}
+
+// Expiry is when the key expires at the earliest and at the latest, by our own
+// clock: between call and return of its create, and the time to live. A key that
+// was not created yet expires as if it were created when it is due.
+func (g *Ghost) Expiry() (earliest, latest time.Duration) {
+	least, most := g.TTL()
+	if g.Created == nil {
+		return g.Terms.Offset + least, g.Terms.Offset + most
+	}
+	return g.Created.Call + least, g.Created.Return + most
+}
+
+// End is when the watch of the key ends: what is asked then is the last. Limits and
+// a busy machine may delay that.
+func (g *Ghost) End() time.Duration {
+	_, latest := g.Expiry()
+	return latest + g.Terms.Watch
+}
+
 // GhostState is what is known of an expired key.
 type GhostState string
 

@@ -85,7 +85,7 @@ func (j *GhostJudge) granted() (told Range, fine time.Duration, ok bool) {
 				told, ok = Range{g.Granted, g.Granted}, true
 			}
 			told.From, told.To = min(told.From, g.Granted), max(told.To, g.Granted)
-			fine = max(fine, resolution(g.Expires))
+			fine = max(fine, g.Resolution())
 		}
 	}
 	return told, fine, ok
@@ -98,12 +98,13 @@ func (j *GhostJudge) readings() []ghostReading {
 		if g.Created == nil || g.State == runner.GhostAbandoned {
 			continue
 		}
-		own := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires))
-		ttl := own
+		least, own := g.TTL()
+		most := own
 		if g.Granted == 0 {
-			ttl = Range{ttlOf(g.Terms.TTL, told.From, fine).From, ttlOf(g.Terms.TTL, told.To, fine).To}
+			least, _ = runner.TTLBounds(g.Terms.TTL, told.From, fine)
+			_, most = runner.TTLBounds(g.Terms.TTL, told.To, fine)
 		}
-		all = append(all, ghostReading{g, g.Created.Call + ttl.From, g.Created.Return + ttl.To, g.ProvenAge - (ttl.To - own.To)})
+		all = append(all, ghostReading{g, g.Created.Call + least, g.Created.Return + most, g.ProvenAge - (most - own)})
 	}
 	return all
 }

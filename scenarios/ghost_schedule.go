@@ -63,12 +63,17 @@ func ages(g *runner.Ghost) []time.Duration {
 		}
 		return append(all, probeAges(t, random)...)
 	case TwinArm:
-		return []time.Duration{time.Duration(twinShare * float64(t.Tolerance))}
+		return []time.Duration{twinAge(t)}
 	case ReadArm:
 		// At once: what it shows of the expiry as granted.
 		return append([]time.Duration{-t.TTL}, probeAges(t, random)...)
 	}
 	return probeAges(t, random)
+}
+
+// twinAge is the age at which the twin is asked.
+func twinAge(t runner.GhostTerms) time.Duration {
+	return time.Duration(twinShare * float64(t.Tolerance))
 }
 
 // probeAges gives the ages at which a key is asked until the watch ends, at growing

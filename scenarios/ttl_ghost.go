@@ -136,35 +136,6 @@ func (s *TTLGhost) Ghosts(run, prefix, target string, epoch time.Time, seed uint
 	return all
 }
 
-// ttlOf bounds a time to live: what was asked, unless the store told that it
-// granted another. What it tells is only as fine as the resolution of its expiry.
-func ttlOf(asked, granted, resolution time.Duration) Range {
-	switch {
-	case granted == 0:
-		return Range{asked, asked}
-	case (granted - asked).Abs() <= resolution:
-		return Range{asked, max(asked, granted+resolution)}
-	default:
-		return Range{granted - resolution, max(asked, granted+resolution)}
-	}
-}
-
-// resolution of an expiry as a store tells it: one of whole seconds may be off by
-// one.
-func resolution(expires time.Time) time.Duration {
-	if !expires.IsZero() && expires.Nanosecond() == 0 {
-		return time.Second
-	}
-	return 0
-}
-
-// expiry is when the key expires at the earliest and at the latest, by our own
-// clock: between call and return of its create, and the time to live.
-func expiry(g *runner.Ghost) (earliest, latest time.Duration) {
-	ttl := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires))
-	return g.Created.Call + ttl.From, g.Created.Return + ttl.To
-}
-
 // slack is how much two clocks may part in a span of time: 500 parts in a million,
 // what a clock is slewed by at most.
 func slack(span time.Duration) time.Duration { return span / 2000 }
@@ -186,8 +157,8 @@ const afterDoubt = time.Minute
 // expired in its turn.
 func blocked(g *runner.Ghost, s *runner.Observation, behind bool) {
 	g.LastBlocked = s
-	_, from := expiry(g)
-	ttl := ttlOf(g.Terms.TTL, g.Granted, resolution(g.Expires)).To
+	_, from := g.Expiry()
+	_, ttl := g.TTL()
 	if g.Resumed > 0 {
 		// The key was there when this process began: that needs no wall clock.
 		from = max(from, g.Resumed+ttl)
@@ -235,7 +206,7 @@ func (s *TTLGhost) Next(g *runner.Ghost) (op targets.Op, due time.Duration, ok b
 	if g.Arm == OnceArm && g.LastBlocked != nil {
 		return read, g.NotBefore, true
 	}
-	_, latest := expiry(g)
+	_, latest := g.Expiry()
 	all := ages(g)
 	next, found := slices.BinarySearch(all, g.Asked-latest)
 	if found {
@@ -258,8 +229,7 @@ func wantsWrite(g *runner.Ghost) bool {
 	if g.Arm != ReadArm || g.Probes == 0 {
 		return false
 	}
-	_, latest := expiry(g)
-	return g.FirstGone != nil && g.Asked == g.FirstGone.Call || !g.Final && g.Asked-latest >= g.Terms.Watch
+	return g.FirstGone != nil && g.Asked == g.FirstGone.Call || !g.Final && g.Asked >= g.End()
 }
 
 // Observe takes a reply into account.
@@ -273,8 +243,7 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 	if e.Reply.Outcome == targets.Throttled {
 		g.NotBefore = e.Return + e.Reply.RetryAfter
 		if !creating {
-			_, latest := expiry(g)
-			g.NotBefore = min(g.NotBefore, max(e.Return, latest+g.Terms.Watch))
+			g.NotBefore = min(g.NotBefore, max(e.Return, g.End()))
 		}
 	}
 	settled := true
@@ -288,8 +257,7 @@ func (s *TTLGhost) Observe(g *runner.Ghost, e *runner.Exchange) {
 		settled = observeRead(g, e, seen)
 	default:
 		g.Asked = e.Call
-		_, latest := expiry(g)
-		g.Final = g.Final || e.Call-latest >= g.Terms.Watch
+		g.Final = g.Final || e.Call >= g.End()
 		settled = observeWrite(g, e, seen)
 	}
 	if !settled {
@@ -363,7 +331,7 @@ func observeWrite(g *runner.Ghost, e *runner.Exchange, seen *runner.Observation)
 	case g.Doubt:
 		g.Tried = seen
 	default:
-		_, latest := expiry(g)
+		_, latest := g.Expiry()
 		if e.Return < g.Created.Call+g.Terms.TTL {
 			g.BlockedLive, g.LivedUntil = true, max(g.LivedUntil, e.Call)
 		}
@@ -429,19 +397,15 @@ func over(g *runner.Ghost, e *runner.Exchange) bool {
 	if g.Probes == 0 {
 		return false
 	}
-	if g.Arm == OnceArm {
+	end := g.End()
+	switch g.Arm {
+	case OnceArm:
 		return g.LastBlocked == nil || e.Op.Kind == targets.Read
+	case TwinArm:
+		_, latest := g.Expiry()
+		end = latest + twinAge(g.Terms)
 	}
-	_, latest := expiry(g)
-	all := ages(g)
-	switch {
-	case g.Asked-latest < all[len(all)-1]:
-		return false
-	case g.Arm == ReadArm:
-		return g.Final
-	default:
-		return true
-	}
+	return g.Asked >= end && (g.Arm != ReadArm || g.Final)
 }
 
 // stateOf says what is known of the key.
@@ -449,7 +413,7 @@ func stateOf(g *runner.Ghost) runner.GhostState {
 	if g.State == runner.GhostAbandoned || g.Created == nil {
 		return g.State
 	}
-	earliest, _ := expiry(g)
+	earliest, _ := g.Expiry()
 	after := func(s *runner.Observation) bool { return s != nil && s.Call >= earliest }
 	switch {
 	case isEarly(g):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -18,38 +17,19 @@ import (
 // to what is in draft 7 too, which is all that many editors know: so a run has its
 // properties listed again under its scenario, instead of unevaluatedProperties.
 func Schema(scenarios []Scenario) ([]byte, error) {
-	definitions := object{
+	d := definitions{variants: make(map[string][]string), schemas: object{
 		"labels": object{
 			"type": "object", "description": "texts that go into every output; ${NAME} is replaced from the environment",
 			"propertyNames":        object{"pattern": `^[^=]+$`, "not": object{"pattern": substituted}},
 			"additionalProperties": object{"type": scalars},
 		},
-	}
-	// A parameter has one definition for all scenarios that agree on it.
-	variants := make(map[string][]string)
-	reference := func(p Parameter) (object, error) {
-		definition, err := p.schema()
-		if err != nil {
-			return nil, err
-		}
-		text, err := json.Marshal(definition)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.Index(variants[p.Name], string(text))
-		if i < 0 {
-			i = len(variants[p.Name])
-			variants[p.Name] = append(variants[p.Name], string(text))
-			definitions[definitionName(p.Name, i)] = definition
-		}
-		return object{"$ref": "#/$defs/" + definitionName(p.Name, i)}, nil
-	}
+	}}
 	var names, summaries []string
 	var conditions []any
 	for _, s := range scenarios {
 		properties := object{"scenario": true, "name": true, "labels": true}
 		for _, p := range s.settable() {
-			r, err := reference(p)
+			r, err := d.of(p)
 			if err != nil {
 				return nil, fmt.Errorf("schema of %s: --%s: %w", s.Name, p.Name, err)
 			}
@@ -63,31 +43,26 @@ func Schema(scenarios []Scenario) ([]byte, error) {
 			"then": object{"properties": properties, "additionalProperties": false},
 		})
 	}
-	shared := object{"labels": object{"$ref": "#/$defs/labels"}}
-	for _, name := range slices.Sorted(maps.Keys(variants)) {
-		var any []object
-		for i := range variants[name] {
-			any = append(any, object{"$ref": "#/$defs/" + definitionName(name, i)})
-		}
-		shared[name] = any[0]
-		if len(any) > 1 {
-			shared[name] = object{"anyOf": any}
-		}
-	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	err := encoder.Encode(object{
+	err := encoder.Encode(document(d, names, summaries, conditions))
+	return b.Bytes(), err
+}
+
+// document is the schema as a whole.
+func document(d definitions, names, summaries []string, conditions []any) object {
+	return object{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "contend suite",
 		"description": "several scenarios, targets and lists of parameters, for `contend run`",
-		"$defs":       definitions,
+		"$defs":       d.schemas,
 		"type":        "object", "required": []string{"runs"}, "additionalProperties": false,
 		"properties": object{
 			"defaults": object{
 				"type": "object", "description": "parameters of every run whose scenario has them; a run's own go first",
-				"properties": shared, "additionalProperties": false,
+				"properties": d.shared(), "additionalProperties": false,
 			},
 			"runs": object{"type": "array", "minItems": 1, "items": object{
 				"type": "object", "required": []string{"scenario"},
@@ -102,8 +77,52 @@ func Schema(scenarios []Scenario) ([]byte, error) {
 				"allOf": conditions,
 			}},
 		},
-	})
-	return b.Bytes(), err
+	}
+}
+
+// definitions are the schemas of parameters: one for all scenarios that agree on it.
+type definitions struct {
+	variants map[string][]string // of a parameter, as JSON
+	schemas  object              // by their name
+}
+
+// of gives a reference to the schema of a parameter, which it defines where need be.
+func (d definitions) of(p Parameter) (object, error) {
+	schema, err := p.schema()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.Index(d.variants[p.Name], string(text))
+	if i < 0 {
+		i = len(d.variants[p.Name])
+		d.variants[p.Name] = append(d.variants[p.Name], string(text))
+		d.schemas[definitionName(p.Name, i)] = schema
+	}
+	return referTo(p.Name, i), nil
+}
+
+// shared refers to all parameters, which may be of any variant.
+func (d definitions) shared() object {
+	all := object{"labels": object{"$ref": "#/$defs/labels"}}
+	for name, variants := range d.variants {
+		var any []object
+		for i := range variants {
+			any = append(any, referTo(name, i))
+		}
+		all[name] = any[0]
+		if len(any) > 1 {
+			all[name] = object{"anyOf": any}
+		}
+	}
+	return all
+}
+
+func referTo(parameter string, variant int) object {
+	return object{"$ref": "#/$defs/" + definitionName(parameter, variant)}
 }
 
 type object = map[string]any

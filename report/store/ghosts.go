@@ -58,15 +58,6 @@ func (g Ghosts) where() (string, []any) {
 	return where, values
 }
 
-// watched tells when the watch of a ghost ends.
-func watched(g *runner.Ghost) time.Time {
-	created, ttl := g.Terms.Offset, max(g.Terms.TTL, g.Granted)
-	if g.Created != nil {
-		created = g.Created.Return
-	}
-	return g.Epoch.Add(created + ttl + g.Terms.Watch)
-}
-
 const keepGhost = `INSERT INTO ghosts (run, key, arm, target, state, closed, epoch, due, watched, ghost)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 	ON CONFLICT (run, key) DO UPDATE SET state = ?5, closed = ?6, due = ?8, watched = ?9, ghost = ?10 RETURNING id`
@@ -75,7 +66,7 @@ const keepGhost = `INSERT INTO ghosts (run, key, arm, target, state, closed, epo
 func rowOf(g *runner.Ghost) ([]any, error) {
 	text, err := json.Marshal(g)
 	return []any{g.Run, g.Key, g.Arm, g.Target, string(g.State), g.Closed, g.Epoch.UnixNano(), g.Epoch.Add(g.Due).UnixNano(),
-		watched(g).UnixNano(), string(text)}, err
+		g.Epoch.Add(g.End()).UnixNano(), string(text)}, err
 }
 
 // Intend keeps ghosts, all or none.

@@ -435,25 +435,6 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestEndOfAWatch(t *testing.T) {
-	g := ghost(0, 500) // created half a second after the epoch, for 30 s, and watched for 48 h
-	for name, c := range map[string]struct {
-		created *runner.Observation
-		granted time.Duration
-		want    time.Duration
-	}{
-		"not created":     {nil, 0, 30*time.Second + 500*time.Millisecond},
-		"created":         {&runner.Observation{Call: time.Second, Return: 2 * time.Second}, 30 * time.Second, 32 * time.Second},
-		"granted more":    {&runner.Observation{Call: time.Second, Return: 2 * time.Second}, time.Minute, 62 * time.Second},
-		"granted nothing": {&runner.Observation{Return: 2 * time.Second}, 0, 32 * time.Second},
-	} {
-		g.Created, g.Granted = c.created, c.granted
-		if got := watched(g).Sub(g.Epoch) - 48*time.Hour; got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 // writeSome is one of eight who write at once.
 func writeSome(file string) error {
 	s, err := Open(file)

@@ -7,6 +7,7 @@ package apptest
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"io"
@@ -29,14 +30,15 @@ var files embed.FS
 const startedWithin, stoppedWithin = 60 * time.Second, 10 * time.Second
 
 // Host starts an emulator without quotas and the app in front of it, and gives the
-// URL of its web trigger and the token that it wants. Both end with the test.
+// URL of its web trigger and the token that it wants, which is CONTEND_FORGE_TOKEN where
+// the test has one. Both end with the test.
 // simFlags are further flags of "contend sim serve"; a later one wins. Where
 // Node.js or npm is missing the test is skipped, or fails if
 // servers.RequireServers says so.
 func Host(tb testing.TB, simFlags ...string) (url, token string) {
 	tb.Helper()
 	needNode(tb)
-	token = rand.Text()
+	token = cmp.Or(os.Getenv("CONTEND_FORGE_TOKEN"), rand.Text())
 	return startApp(tb, token, installApp(tb), startSim(tb, simFlags...)), token
 }
 
