@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,16 +140,16 @@ func TestRoundsInDoubtAreReadAgain(t *testing.T) {
 func TestLateReadsOfAnInterruptedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		target := &stand{}
-		target.do = func(op targets.Op) targets.Reply {
+		var reads atomic.Int32
+		target := &stand{do: func(op targets.Op) targets.Reply {
 			if op.Kind == targets.Write && strings.HasSuffix(op.Key, "-r4") {
 				cancel()
 			}
-			if op.Kind == targets.Read && len(target.keysOf(targets.Read)) > 4 {
+			if op.Kind == targets.Read && reads.Add(1) > 4 {
 				time.Sleep(4 * time.Second)
 			}
 			return targets.Reply{Outcome: targets.OK}
-		}
+		}}
 		m, s := raced(t, ctx, target, Plan{Setup: Setup{Timeout: time.Minute}, Rounds: 100}, steering{doubtful: []int{3, 2}})
 		if want := []string{"3 by 0", "2 by 1", "1 by 0", "4 by 1"}; !s.Interrupted || len(m.rounds) != 4 || !slices.Equal(m.late, want) {
 			t.Errorf("%d rounds, late reads %q, want %q", len(m.rounds), m.late, want)

@@ -75,9 +75,9 @@ func TestDelayOfSeveralLimits(t *testing.T) {
 func TestStaggeredBooking(t *testing.T) {
 	b := newBudget([]targets.Limit{{Requests: 10, Per: time.Minute}})
 	b.book(at(0), 5, 2, 10*time.Second)
-	for now, want := range map[time.Duration]time.Duration{0: time.Minute, 50 * time.Second: 10 * time.Second, time.Minute: 0} {
-		if got, _ := b.delay(at(now), 2); got != want {
-			t.Errorf("at %s: %s, want %s", now, got, want)
+	for _, c := range []struct{ now, want time.Duration }{{0, time.Minute}, {50 * time.Second, 10 * time.Second}, {time.Minute, 0}} {
+		if got, _ := b.delay(at(c.now), 2); got != c.want {
+			t.Errorf("at %s: %s, want %s", c.now, got, c.want)
 		}
 	}
 	if got, _ := b.delay(at(time.Minute), 10); got != 40*time.Second {
