@@ -91,6 +91,7 @@ func TestTimelineHasOnlyWhatIsCertain(t *testing.T) {
 		{scenarios.GhostKey{LastShown: s(5), FirstGone: s(10)}, "▓▓▓▓▓░░░░░··········"},
 		{scenarios.GhostKey{LastBlocked: s(5), FirstGone: s(10)}, "█████░░░░░░░░░░░░░░░"}, // gone for reads is not free
 		{scenarios.GhostKey{LastBlocked: s(20)}, "████████████████████"},
+		{scenarios.GhostKey{LastBlocked: s(0.5), FirstFree: s(1.5)}, "█···················"}, // each in the middle of a column
 	} {
 		if got := (lifetime{&c.key, 20 * time.Second}).String(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.key, got, c.want)
@@ -168,6 +169,8 @@ func TestDelaysSayWhatIsKnown(t *testing.T) {
 			[]string{"The store tells the expiry that our own clock gives (within 5ms): a cross-check only."}},
 		"another clock": {func(g *scenarios.GhostReport) { bare(g); g.Offset = []scenarios.Range{{From: 1e9, To: 2e9}} },
 			[]string{"The store tells an expiry +1 to +2 s from ours, by its own clock: a cross-check only."}},
+		"a late clock": {func(g *scenarios.GhostReport) { bare(g); g.Offset = []scenarios.Range{{From: -2e9, To: -1e9}} },
+			[]string{"The store tells an expiry -2 to -1 s from ours, by its own clock: a cross-check only."}},
 	} {
 		g := aWatchedStore()
 		c.change(g)

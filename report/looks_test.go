@@ -121,6 +121,12 @@ func TestControlCharactersAreShown(t *testing.T) {
 		"a\nb": "a b", "a\r\n\nb": "a b", "\na": "a", "a\xffb": "a\ufffdb", "größe ✓ 本": "größe ✓ 本", "'": "'", `\`: `\`, "\x7f": `\x7f`, "": "", "\u2028": `\u2028`,
 	})
 	check(t, "Lines", Lines, map[string]string{"a\nb\x07": "a\nb\\a", "a\rb": `a\rb`})
+	shown := document{title: "a\nb", lead: []string{"a\nb"}, command: "a\nb", parts: []part{{heading: "a\nb", columns: plainColumns("a\nb"), rows: [][]any{{"a\nb"}}, notes: []string{"a\nb"}}}}.shown()
+	for _, text := range []string{shown.title, shown.lead[0], shown.command, shown.blocks[0].heading, shown.blocks[0].table.header[0], shown.blocks[0].table.rows[0][0], shown.blocks[0].text[0]} {
+		if text != "a b" {
+			t.Errorf("a text of two lines is shown as %q", text)
+		}
+	}
 	check(t, "ASCII", ASCII, map[string]string{"✓ ✗ – … µs │ ▲": "+ x - ... us | ^", "ö": `\u00f6`, "a~": "a~", "\x7f": `\x7f`})
 }
 

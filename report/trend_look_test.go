@@ -93,6 +93,7 @@ func TestManyNightsInFewPlaces(t *testing.T) {
 		all = append(all, n)
 	}
 	all[2].Changes, all[3].Alarms, all[20].Changes, all[21].Changes = []string{"c"}, []string{"a"}, []string{"c"}, []string{"c"}
+	all[30].Alarms, all[31].Changes = []string{"a"}, []string{"c"}
 	p, each, known := nightPlot(all, trendMedians[0])
 	points := p.series[0].points
 	if each != 2 || known != len(all)-4 || len(points) != mostPoints {
@@ -102,7 +103,7 @@ func TestManyNightsInFewPlaces(t *testing.T) {
 		points[71] != (point{142, 143e6}) || p.x.to != 142 {
 		t.Errorf("%v", points)
 	}
-	if want := []mark{{2, "▲"}, {20, "◆"}}; !slices.Equal(p.marks, want) {
+	if want := []mark{{2, "▲"}, {20, "◆"}, {30, "▲"}}; !slices.Equal(p.marks, want) {
 		t.Errorf("%v, want %v", p.marks, want)
 	}
 	if _, each, _ = nightPlot(all[:mostPoints], trendMedians[0]); each != 1 {

@@ -119,6 +119,17 @@ func TestTrendNight(t *testing.T) {
 	}
 }
 
+// Of an even number of medians the lower one of the two in the middle is taken, one that
+// was measured.
+func TestMiddleWasMeasured(t *testing.T) {
+	for want, all := range map[time.Duration][]time.Duration{0: nil, 7: {7}, 5: {9, 5}, 6: {9, 6, 5}, 3: {1, 9, 4, 3}} {
+		got := middle(all)
+		if (got == nil) != (len(all) == 0) || got != nil && *got != want {
+			t.Errorf("of %v it is %v, want %v", all, got, want)
+		}
+	}
+}
+
 // Next to the store there is no wait for the common instant.
 func TestTrendOfARelayedTarget(t *testing.T) {
 	r := aRace(0, 50, 40)
