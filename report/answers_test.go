@@ -42,7 +42,7 @@ func TestWaysStandSideBySide(t *testing.T) {
 func TestOnlyOtherAnswersAreListed(t *testing.T) {
 	wantRows(t, otherwisePart(someAnswers()), "keys/twice/transaction | KEY_CONFLICT 409: exists | docs | ODD 422 | odd")
 	r := someAnswers()
-	r.Since = &scenarios.ProbeSince{Run: "R0", Target: "t", Started: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Compared: 4, Changed: 1}
+	r.Since = &probe.Since{Run: "R0", Target: "t", Started: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Compared: 4, Changed: 1}
 	p := sincePart(r)
 	wantRows(t, p, "keys/twice/transaction | KEY_CONFLICT 409 | ODD 422")
 	if len(p.notes) != 0 || p.heading != "Changed since run R0 of 2026-03-01 on t" {
@@ -80,10 +80,10 @@ func TestWhatBecameOfAProbe(t *testing.T) {
 			r.Interrupted, r.Stopped, r.Cut = true, "it fell silent", "time was up"
 		},
 		"changed: 1 of 4 answers differ from those of run R0; answered 4 of 5 questions, 1 unanswered; 1 as known, 1 not as known": func(r *Result) {
-			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &scenarios.ProbeSince{Run: "R0", Compared: 4, Changed: 1}
+			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &probe.Since{Run: "R0", Compared: 4, Changed: 1}
 		},
 		"not all answered: 4 of 5 questions, 1 unanswered; 1 as known, 1 not as known; none of 4 has changed since run R0": func(r *Result) {
-			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &scenarios.ProbeSince{Run: "R0", Compared: 4}
+			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &probe.Since{Run: "R0", Compared: 4}
 		},
 	} {
 		r := Result{Detail: scenarios.Detail{Probe: someAnswers()}}
