@@ -246,7 +246,7 @@ func TestRandomOfAContender(t *testing.T) {
 		c := Contender{Number: number, Round: &Round{Number: round}, run: &Runner{plan: Plan{Setup: Setup{Seed: seed}}}}
 		return c.Random().Uint64()
 	}
-	if draw(1, 2, 3) != draw(1, 2, 3) {
+	if again := draw(1, 2, 3); again != draw(1, 2, 3) {
 		t.Error("the same draw gives another number")
 	}
 	seen := make(map[uint64]bool)

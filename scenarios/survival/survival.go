@@ -88,18 +88,6 @@ func QuantileOf(steps []Step, percentile float64) (q Quantile, ok bool) {
 	return q, true
 }
 
-// At is the step of a curve that an age lies on, or in the middle of.
-func At(curve []Step, age time.Duration) Step {
-	at := Step{Survival: 1, Low: 1, High: 1}
-	for _, s := range curve {
-		if age <= s.From {
-			break
-		}
-		at = s
-	}
-	return at
-}
-
 // AgeStatus is what the only probe of a key found. Age is from the key's expiry: at
 // least so old if it still blocked, at most so old if it was gone.
 type AgeStatus struct {

@@ -512,17 +512,6 @@ func TestQuantileOf(t *testing.T) {
 	}
 }
 
-// An age in the middle of a step that has mass is on that step.
-func TestSurvivalAt(t *testing.T) {
-	curve := []Step{{From: 10, To: 20, Mass: 0.25, Survival: 0.75, Low: 0.5, High: 0.9}, {From: 20, To: 20, Survival: 0.75, Low: 0.4, High: 0.9}, {From: 30, To: Forever, Mass: 0.75}}
-	before := Step{Survival: 1, Low: 1, High: 1}
-	for age, want := range map[time.Duration]Step{0: before, 10: before, 11: curve[0], 20: curve[0], 21: curve[1], 30: curve[1], 31: curve[2]} {
-		if got := At(curve, age); got != want {
-			t.Errorf("at %d: %v, want %v", age, got, want)
-		}
-	}
-}
-
 func TestSurvivalJSON(t *testing.T) {
 	steps := Turnbull([]Delay{{time.Second, 2 * time.Second}, {3 * time.Second, Forever}})
 	median, _ := QuantileOf(steps, 50)
