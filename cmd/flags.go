@@ -94,8 +94,8 @@ func (f *contestFlags) register(fs *pflag.FlagSet, own *flag.FlagSet) {
 	fs.DurationVar(&f.sweep.Most, "offset-sweep", 0, "map the race window: of two contenders (-n 2) the second is released from so long before the first to so long after it, "+
 		"for --rounds at each offset; never held: the exit status is 1 or 3")
 	fs.IntVar(&f.sweep.Steps, "offset-steps", 21, "offsets of --offset-sweep, an odd number: the one in the middle is 0")
-	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the unguarded twin")
-	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the unguarded twin before the scenario")
+	fs.BoolVar(&f.unguarded, "unguarded", false, "run only the negative control, the unguarded twin")
+	fs.IntVar(&f.controlRounds, "control-rounds", 3, "rounds of the negative control (the unguarded twin) before the scenario")
 	fs.IntVar(&f.minContended, "min-contended", scenarios.DefaultMinContended, "counted rounds that held needs")
 	usual := scenarios.DefaultThresholds
 	fs.IntVar(&f.thresholds.Rivals, "min-rivals", 0, "rivals that the winner must have met at the guard for a round to count (default: half of the others, 5 at most)")
@@ -188,7 +188,7 @@ func (f *commonFlags) registerRest(fs *pflag.FlagSet) {
 		fs.StringVar(&f.expectVerdict, "expect-verdict", "held", "held, or violated for what is known to be broken")
 	}
 	fs.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that goes into every output; repeatable")
-	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
+	fs.BoolVar(&f.noProgress, "no-progress", false, "report nothing on standard error while running")
 	registerOutputs(fs, &f.outputs, &f.quiet, &f.noColour)
 }
 

@@ -535,7 +535,7 @@ func ghostRecordThatIsTamperedWith(t *testing.T) {
 	refused := find(all, scenarios.EarlyArm, targets.Conflict)
 	changed := slices.Clone(all)
 	changed[refused] = strings.Replace(all[refused], `"outcome":"conflict"`, `"outcome":"ok"`, 1)
-	judged("a refusal turned into an acceptance", write(changed...), 2, "is done with")
+	judged("a refusal turned into an acceptance", write(changed...), 2, "is closed")
 	key := slices.IndexFunc(all, func(line string) bool { return strings.HasPrefix(line, `{"ghost":`) })
 	judged("a key left out", write(slices.Delete(slices.Clone(all), key, key+1)...), 2, "is not watched")
 	judged("a key twice", write(slices.Insert(slices.Clone(all), key, all[key])...), 2, "once more")

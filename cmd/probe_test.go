@@ -203,7 +203,7 @@ func TestJudgeOfAProbe(t *testing.T) {
 	if code, out := judge(strings.Join(lines[:5], "")); code != 130 || !strings.Contains(out, "not all answered: 4 of 9 questions, 5 unanswered") {
 		t.Errorf("cut: exit %d: %s", code, out)
 	}
-	if code, out := judge(strings.Replace(string(text), `"code":"KEY_TOO_LONG"`, `"code":"OTHER"`, 1)); code != 0 || !strings.Contains(out, "1 not as known") {
+	if code, out := judge(strings.Replace(string(text), `"code":"KEY_TOO_LONG"`, `"code":"OTHER"`, 1)); code != 0 || !strings.Contains(out, "1 differ") {
 		t.Errorf("changed: exit %d: %s", code, out)
 	}
 	if code, out := judge(strings.Replace(string(text), `"question":"keys/empty"`, `"question":"keys/other"`, 1)); code != 2 || !strings.Contains(out, `does not ask the question "keys/other"`) {

@@ -424,7 +424,7 @@ back to the disk. A run is kept whole while one of its keys is still asked about
 Nothing is sent to any target.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("keep") {
-				return errors.New("prune: needs --keep AGE, such as --keep 400d; --dry-run tells what would be removed")
+				return errors.New("prune: needs --keep AGE, such as --keep 400d; --dry-run shows what would be removed")
 			}
 			before := time.Now().Add(-keep)
 			return withStore(*file, store.OpenToChange, func(s *store.Store) error {
@@ -447,6 +447,6 @@ Nothing is sent to any target.`,
 		},
 	}
 	ageVar(cmd.Flags(), &keep, "keep", "remove what started longer ago, such as 400d or 8w")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	return cmd
 }

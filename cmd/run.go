@@ -41,7 +41,7 @@ func (f *suiteFlags) register(fs *pflag.FlagSet) {
 	f.set, fs.SortFlags = fs, false
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan of every run and send nothing")
 	fs.StringVar(&f.store, "store", "", "keep the results in this `FILE` (SQLite)")
-	fs.BoolVar(&f.noProgress, "no-progress", false, "tell nothing on standard error while running")
+	fs.BoolVar(&f.noProgress, "no-progress", false, "report nothing on standard error while running")
 	registerOutputs(fs, &f.outputs, &f.quiet, &f.noColour)
 }
 

@@ -45,7 +45,7 @@ func (r Result) probeText() string {
 	if p.NotAsked > 0 {
 		text += fmt.Sprintf(", %d not asked", p.NotAsked)
 	}
-	text += fmt.Sprintf("; %d as known, %d not as known", p.AsKnown, p.NotAsKnown)
+	text += fmt.Sprintf("; %d match the documentation, %d differ", p.AsKnown, p.NotAsKnown)
 	if p.NotListed > 0 {
 		text += fmt.Sprintf(", %d with a code that the documentation does not list", p.NotListed)
 	}
@@ -100,7 +100,7 @@ func sincePart(r *probe.Report) part {
 
 // otherwisePart lists what was answered otherwise than is known.
 func otherwisePart(r *probe.Report) part {
-	p := part{heading: "Not as known", columns: plainColumns("question", "known", "from", "answered", "message")}
+	p := part{heading: "Differs from the documentation", columns: plainColumns("question", "known", "from", "answered", "message")}
 	for i := range r.Answers {
 		a := &r.Answers[i]
 		if a.AsKnown == nil || *a.AsKnown {
@@ -189,12 +189,12 @@ func answerText(a probe.EarlierAnswer, star string) string {
 }
 
 func (r Result) probeLegend() part {
-	p := part{notes: []string{"✓ as known, ✗ not as known, ? nothing was known before: the json output tells the sources."}}
+	p := part{notes: []string{"✓ matches the documentation, ✗ differs from it, ? it does not say: the json output has the sources."}}
 	if r.Detail.Probe.NotListed > 0 {
 		p.notes = append(p.notes, "† a code that neither of the documentation's lists of codes contains.")
 	}
 	if r.Target.Simulated {
-		p.notes = append(p.notes, "What is marked ? is an assumption of the emulator here; only a live site can tell.")
+		p.notes = append(p.notes, "What is marked ? is an assumption of the emulator here; only a live site can show it.")
 	}
 	return p
 }

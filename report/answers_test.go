@@ -71,18 +71,18 @@ func TestAnswerInAFewWords(t *testing.T) {
 // A probe says in a word what became of it, and how much of it.
 func TestWhatBecameOfAProbe(t *testing.T) {
 	for want, change := range map[string]func(*Result){
-		"not all answered: 4 of 5 questions, 1 unanswered; 1 as known, 1 not as known, 1 with a code that the documentation does not list": func(*Result) {},
-		"answered: 4 of 5 questions, 1 not asked; 1 as known, 1 not as known": func(r *Result) {
+		"not all answered: 4 of 5 questions, 1 unanswered; 1 match the documentation, 1 differ, 1 with a code that the documentation does not list": func(*Result) {},
+		"answered: 4 of 5 questions, 1 not asked; 1 match the documentation, 1 differ": func(r *Result) {
 			r.Detail.Probe.Unanswered, r.Detail.Probe.NotAsked, r.Detail.Probe.NotListed = 0, 1, 0
 		},
-		"nothing asked: 0 of 5 questions; 1 as known, 1 not as known; interrupted; it fell silent; time was up": func(r *Result) {
+		"nothing asked: 0 of 5 questions; 1 match the documentation, 1 differ; interrupted; it fell silent; time was up": func(r *Result) {
 			*r.Detail.Probe = probe.Report{Answers: r.Detail.Probe.Answers, AsKnown: 1, NotAsKnown: 1}
 			r.Interrupted, r.Stopped, r.Cut = true, "it fell silent", "time was up"
 		},
-		"changed: 1 of 4 answers differ from those of run R0; answered 4 of 5 questions, 1 unanswered; 1 as known, 1 not as known": func(r *Result) {
+		"changed: 1 of 4 answers differ from those of run R0; answered 4 of 5 questions, 1 unanswered; 1 match the documentation, 1 differ": func(r *Result) {
 			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &probe.Since{Run: "R0", Compared: 4, Changed: 1}
 		},
-		"not all answered: 4 of 5 questions, 1 unanswered; 1 as known, 1 not as known; none of 4 has changed since run R0": func(r *Result) {
+		"not all answered: 4 of 5 questions, 1 unanswered; 1 match the documentation, 1 differ; none of 4 has changed since run R0": func(r *Result) {
 			r.Detail.Probe.NotListed, r.Detail.Probe.Since = 0, &probe.Since{Run: "R0", Compared: 4}
 		},
 	} {
@@ -106,7 +106,7 @@ func TestAnswersAsFigures(t *testing.T) {
 	if r.Detail.Probe.NotListed = 0; len(r.probeLegend().notes) != 1 {
 		t.Errorf("%q", r.probeLegend().notes)
 	}
-	if r.Target.Simulated = true; !strings.Contains(r.probeLegend().notes[1], "only a live site can tell") {
+	if r.Target.Simulated = true; !strings.Contains(r.probeLegend().notes[1], "only a live site can show it") {
 		t.Errorf("%q", r.probeLegend().notes)
 	}
 }

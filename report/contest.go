@@ -31,7 +31,7 @@ func (r Result) contestPart() part {
 	p.fact("guard contention", "%s", "others' writes in flight during the winner's", share(c.GuardContention))
 	p.fact("reached the guard", "%s of %s", "contenders whose write the store decided on", number(c.ReachedGuard), number(c.Of))
 	p.fact("release skew", "%s, %s, %s ms", "first to last sent: p50, p99, max ("+sentBy+")", ms(c.Skew.P50), ms(c.Skew.P99), ms(c.Skew.Max))
-	p.fact("closest sends", "%s", "least time between two writes sent, of all rounds", figure{value: known(c.Closest), unit: shortTimes})
+	p.fact("least gap", "%s", "between two sends of writes, of all rounds", figure{value: known(c.Closest), unit: shortTimes})
 	p.notes = append(r.uncountedTexts(), r.controlsText())
 	return p
 }
@@ -66,11 +66,11 @@ func (r Result) controlsText() string {
 		case !c.AsExpected:
 			text = c.Name + " ✗ (" + c.Detail + ")"
 		case c.Name == "twin" && r.Detail.Ghosts != nil:
-			text = fmt.Sprintf("twin ✓ (%d keys without a TTL blocked past the tolerance, as a ghost would)", c.Rounds)
+			text = fmt.Sprintf("negative control ✓ (the twin: %d keys without a TTL blocked past the tolerance, as a ghost would)", c.Rounds)
 		case c.Name == "live":
 			text = fmt.Sprintf("live ✓ (%d keys blocked before their expiry)", c.Rounds)
 		case c.Name == "twin":
-			text = fmt.Sprintf("twin ✓ (unguarded, violated in %d of %d rounds)", c.Rounds, c.Rounds)
+			text = fmt.Sprintf("negative control ✓ (the unguarded twin, violated in %d of %d rounds)", c.Rounds, c.Rounds)
 		}
 		controls = append(controls, text)
 	}

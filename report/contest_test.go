@@ -36,8 +36,9 @@ func aRacedResult() Result {
 func TestOutcomesHaveTheirShare(t *testing.T) {
 	r := aRacedResult()
 	wantRows(t, r.outcomePart(), "won | write | – | – | 25 | 25 % | –", "lost | write | KEY_CONFLICT | 409 | 74 | 74 % | exists",
-		"unknown | write | – | – | 1 | 1 % | 1 turned out to be applied.")
-	wantNotes(t, r.outcomePart(), "Winners a round: none in 1, one in 22, several in 2 (fewest 0, most 2).")
+		"unknown | write | – | – | 1 | 1 % | 1 resolved by read-back: applied.")
+	wantNotes(t, r.outcomePart(), "Winners a round: none in 1, one in 22, several in 2 (fewest 0, most 2).",
+		"unknown: indeterminate, a request whose effect its reply does not show.")
 	wantFigures(t, r, map[string][]string{"contenders": {"won write 25 count", "lost write KEY_CONFLICT 409 74 count", "unknown write 1 count"}})
 	for name, c := range map[string]struct {
 		change        func(*Result)
@@ -45,8 +46,8 @@ func TestOutcomesHaveTheirShare(t *testing.T) {
 	}{
 		"a race":  {func(*Result) {}, "Winners and losers: 100 contenders in 25 rounds", "Winners a round"},
 		"edits":   {func(r *Result) { r.Detail.Edits = &scenarios.EditReport{} }, "Winners and losers: 100 contenders in 25 rounds", "Accepted edits a round"},
-		"counter": {func(r *Result) { r.Detail.Counter = aCounter() }, "Accepted and refused: 100 writes in 25 rounds of 12 contenders", ""},
-		"watch":   {func(r *Result) { r.Detail.Ghosts, r.Winners = aWatchedStore(), scenarios.Winners{} }, "Probes: 100 requests after the creates", ""},
+		"counter": {func(r *Result) { r.Detail.Counter = aCounter() }, "Accepted and refused: 100 writes in 25 rounds of 12 contenders", "unknown: indeterminate"},
+		"watch":   {func(r *Result) { r.Detail.Ghosts, r.Winners = aWatchedStore(), scenarios.Winners{} }, "Probes: 100 requests after the creates", "unknown: indeterminate"},
 	} {
 		r := aRacedResult()
 		c.change(&r)
@@ -94,11 +95,11 @@ winner overlap: 100 %
 guard contention: 99.9 %
 reached the guard: 100 of 300
 release skew: 1.00, 2.00, – ms
-closest sends: 471ns`; got != want {
+least gap: 471ns`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	wantNotes(t, r.contestPart(), "Not counted: 3 had too few rivals (raise --contenders).", "Uncertain: 2 were throttled.",
-		"Controls: sequential ✓, twin ✓ (unguarded, violated in 3 of 3 rounds).")
+		"Controls: sequential ✓, negative control ✓ (the unguarded twin, violated in 3 of 3 rounds).")
 	r.Contention = scenarios.Contention{Rivals: scenarios.Rivals{Needed: 5}}
 	if got, want := values(), `counted rounds: 0 of 25 raced
 uncertain rounds: 0
@@ -111,7 +112,7 @@ winner overlap: –
 guard contention: –
 reached the guard: 0 of 0
 release skew: –, –, – ms
-closest sends: –`; got != want {
+least gap: –`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	for method, want := range map[string]string{"kernel-write": "(at the kernel's write)", "call": "(at the call)", "last-byte": "(the last byte, at the kernel's write)"} {
@@ -188,7 +189,7 @@ func TestControlsThatFailedAreNotTicked(t *testing.T) {
 		"Controls: sequential ✗ (a second create was accepted).":                                                {{Name: "sequential", Detail: "a second create was accepted"}},
 		"Controls: stale left out (there are no versions), nonce ✓.":                                            {{Name: "stale", LeftOut: "there are no versions"}, {Name: "nonce", AsExpected: true}},
 		"Controls: twin ✗ (it was violated in 1 of 3 rounds).":                                                  {{Name: "twin", Detail: "it was violated in 1 of 3 rounds"}},
-		"Controls: twin ✓ (unguarded, violated in 3 of 3 rounds), live ✓ (2 keys blocked before their expiry).": {{Name: "twin", AsExpected: true, Rounds: 3}, {Name: "live", AsExpected: true, Rounds: 2}},
+		"Controls: negative control ✓ (the unguarded twin, violated in 3 of 3 rounds), live ✓ (2 keys blocked before their expiry).": {{Name: "twin", AsExpected: true, Rounds: 3}, {Name: "live", AsExpected: true, Rounds: 2}},
 	} {
 		if got := (Result{Controls: c}).controlsText(); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -69,7 +69,7 @@ func (r Result) delayPart() part {
 			scenarios.UncountedText(r.Contention.Uncounted)))
 	}
 	p.notes = append(p.notes, fmt.Sprintf("TTL asked %s, tolerance %s, watched for %s. Ages count from the expiry by our own clock: between call and return of the create, plus the TTL "+
-		"(or a longer one, where the store told that it granted that).", g.TTL, g.Tolerance, g.Watch), r.controlsText())
+		"(or a longer one, where the store reported that it granted that).", g.TTL, g.Tolerance, g.Watch), r.controlsText())
 	return p
 }
 
@@ -212,7 +212,7 @@ func delayText(g *scenarios.GhostReport) []string {
 		}
 	}
 	if open > 0 {
-		add("%d of the %d keys of the write arm were never seen free.", open, g.Watched())
+		add("%d of the %d keys of the write arm were still blocking when last asked (right-censored).", open, g.Watched())
 	}
 	if q, ok := survival.QuantileOf(g.Once, 50); ok {
 		add("Of keys left alone until they were asked once, the median delay is %s (current-status estimate of the once arm).", quantileText(&q))
@@ -232,7 +232,7 @@ func delayText(g *scenarios.GhostReport) []string {
 		add("Reads still showed %d of %d keys after their expiry, for %s at least.", shown, of, stats.Coarse(longest))
 	}
 	if g.CleanReads > 0 {
-		add("%d keys still refused a create after a read had shown them gone: reads do not tell whether a key is free.", g.CleanReads)
+		add("%d keys still refused a create after a read had shown them gone: a read does not show whether a key is free.", g.CleanReads)
 	}
 	for _, r := range g.Granted {
 		if r.From != g.TTL || r.To != g.TTL {
@@ -241,9 +241,9 @@ func delayText(g *scenarios.GhostReport) []string {
 	}
 	for _, r := range g.Offset {
 		if r.From <= 0 && r.To >= 0 {
-			add("The store tells the expiry that our own clock gives (within %s): a cross-check only.", stats.Coarse(max(-r.From, r.To)))
+			add("The store reports the expiry that our own clock gives (within %s): a cross-check only.", stats.Coarse(max(-r.From, r.To)))
 		} else {
-			add("The store tells an expiry %s from ours, by its own clock: a cross-check only.", signed(r))
+			add("The store reports an expiry %s from ours, by its own clock: a cross-check only.", signed(r))
 		}
 	}
 	return lines

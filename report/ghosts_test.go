@@ -130,7 +130,7 @@ func TestCurveIsData(t *testing.T) {
 
 // Each thing that is known of the delays is said, and nothing that is not.
 func TestDelaysSayWhatIsKnown(t *testing.T) {
-	base := []string{"Longest seen to block: write2 for over 40s.", "1 of the 2 keys of the write arm were never seen free.", "Reads still showed 1 of 1 keys after their expiry, for 20s at least."}
+	base := []string{"Longest seen to block: write2 for over 40s.", "1 of the 2 keys of the write arm were still blocking when last asked (right-censored).", "Reads still showed 1 of 1 keys after their expiry, for 20s at least."}
 	median := "Median delay 10s to 20s (95 % interval: over 10s), p90 over 40s (Turnbull's estimate over the write arm)."
 	bare := func(g *scenarios.GhostReport) { g.Median, g.P90, g.Longest, g.Keys = nil, nil, nil, nil }
 	for name, c := range map[string]struct {
@@ -161,16 +161,16 @@ func TestDelaysSayWhatIsKnown(t *testing.T) {
 			g.EarlyFloor, g.EarlyBound = ptr(50*time.Millisecond), &stats.Bound{AtMost: 0.9, AtLeast: ptr(0.1)}
 		}, nil},
 		"clean reads": {func(g *scenarios.GhostReport) { bare(g); g.CleanReads = 3 },
-			[]string{"3 keys still refused a create after a read had shown them gone: reads do not tell whether a key is free."}},
+			[]string{"3 keys still refused a create after a read had shown them gone: a read does not show whether a key is free."}},
 		"granted more": {func(g *scenarios.GhostReport) { bare(g); g.Granted = []scenarios.Range{{From: 1e9, To: 2e9}} },
 			[]string{"The store granted a TTL of 1s to 2s where 1s was asked."}},
 		"granted as asked": {func(g *scenarios.GhostReport) { bare(g); g.Granted = []scenarios.Range{{From: 1e9, To: 1e9}} }, nil},
 		"the same clock": {func(g *scenarios.GhostReport) { bare(g); g.Offset = []scenarios.Range{{From: -3e6, To: 5e6}} },
-			[]string{"The store tells the expiry that our own clock gives (within 5ms): a cross-check only."}},
+			[]string{"The store reports the expiry that our own clock gives (within 5ms): a cross-check only."}},
 		"another clock": {func(g *scenarios.GhostReport) { bare(g); g.Offset = []scenarios.Range{{From: 1e9, To: 2e9}} },
-			[]string{"The store tells an expiry +1 to +2 s from ours, by its own clock: a cross-check only."}},
+			[]string{"The store reports an expiry +1 to +2 s from ours, by its own clock: a cross-check only."}},
 		"a late clock": {func(g *scenarios.GhostReport) { bare(g); g.Offset = []scenarios.Range{{From: -2e9, To: -1e9}} },
-			[]string{"The store tells an expiry -2 to -1 s from ours, by its own clock: a cross-check only."}},
+			[]string{"The store reports an expiry -2 to -1 s from ours, by its own clock: a cross-check only."}},
 	} {
 		g := aWatchedStore()
 		c.change(g)
@@ -221,7 +221,7 @@ func TestWatchTellsItsTerms(t *testing.T) {
 	notes := r.delayPart().notes
 	got := notes[len(notes)-3:]
 	if got[0] != "Of the write arm, 3 of 5 keys count; the others: 2 were abandoned." || !strings.HasPrefix(got[1], "TTL asked 1s, tolerance 200ms, watched for 1m0s. ") ||
-		got[2] != "Controls: live ✓ (4 keys blocked before their expiry), twin ✓ (4 keys without a TTL blocked past the tolerance, as a ghost would)." {
+		got[2] != "Controls: live ✓ (4 keys blocked before their expiry), negative control ✓ (the twin: 4 keys without a TTL blocked past the tolerance, as a ghost would)." {
 		t.Errorf("%q", got)
 	}
 	if r.QuotaUnits = ptr(int64(7)); !strings.HasSuffix(r.runLine(), ": 4 keys, 0 requests, about 7 quota units") {

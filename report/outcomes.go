@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"contend/scenarios"
+	"contend/targets"
 )
 
 func (r Result) contenders() int {
@@ -54,7 +55,7 @@ func (r Result) outcomePart() part {
 	for _, o := range r.Outcomes {
 		message := o.Message
 		if o.Settled > 0 {
-			message = strings.TrimSpace(fmt.Sprintf("%d turned out to be applied. %s", o.Settled, message))
+			message = strings.TrimSpace(fmt.Sprintf("%d resolved by read-back: applied. %s", o.Settled, message))
 		}
 		p.rows = append(p.rows, []any{o.Outcome, o.At, o.Code, unlessZero(o.Status), o.Count, float64(o.Count) / float64(r.contenders()), message})
 	}
@@ -69,6 +70,9 @@ func (r Result) outcomePart() part {
 	}
 	if l := r.Detail.Lease; l != nil {
 		p.notes = append(p.notes, leasePart(l).notes...)
+	}
+	if slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return o.Outcome == string(targets.Unknown) }) {
+		p.notes = append(p.notes, "unknown: indeterminate, a request whose effect its reply does not show.")
 	}
 	return p
 }

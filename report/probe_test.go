@@ -75,7 +75,7 @@ func TestProbeTable(t *testing.T) {
 	table := rendered(t, probeOf(t, "sim:?latency=0", &scenarios.Probe{}, nil), "table")
 	for _, want := range []string{
 		"contend probe on sim:?latency=0 (Forge KVS emulator) · SIMULATED, not a live platform",
-		"ANSWERED: 101 of 101 questions; 57 as known, 0 not as known, 43 with a code",
+		"ANSWERED: 101 of 101 questions; 57 match the documentation, 0 differ, 43 with a code",
 		"question │ direct │ transaction",
 		"2147483648 in an integer │ ✓ INCORRECT_PROPERTY_TYPE† 400 │ ✓ UNPROCESSABLE_ENTITY† 422",
 		"a value of 240 KiB and a byte │ ✓ MAX_SIZE 400",
@@ -90,7 +90,7 @@ func TestProbeTable(t *testing.T) {
 			t.Errorf("the table has no line %q:\n%s", want, table)
 		}
 	}
-	for _, other := range []string{"Property:", "Was there a contest", "Not as known", "seed", "Changed since", "not asked"} {
+	for _, other := range []string{"Property:", "Was there a contest", "Differs from the documentation", "seed", "Changed since", "not asked"} {
 		if strings.Contains(table, other) {
 			t.Errorf("the table has %q", other)
 		}
@@ -115,7 +115,7 @@ func TestProbeTableOfWhatIsWrong(t *testing.T) {
 		"CHANGED: 7 of 9 answers differ from those of run 01TEST; answered 9 of 16 questions, 7 unanswered; 1",
 		"Changed since run 01TEST of 2000-01-01 on sim:?latency=0",
 		"keys/absent │ KEY_NOT_FOUND 404 │ OUT_OF_CHEESE 418",
-		"Not as known",
+		"Differs from the documentation",
 		"does a get show a ghost │ unanswered: what it rests on was answered with",
 		"an empty key │ ✗ OUT_OF_CHEESE† 418",
 	} {

@@ -109,7 +109,7 @@ func TestTableOrder(t *testing.T) {
 	text := render(t, "table", resultOf(t, "fail-if-exists", "sim:?latency=40ms&fault=two-winners", nil))
 	at := 0
 	for _, want := range []string{"SIMULATED", "VIOLATED in 20 of 20 rounds", "Winners and losers", "KEY_CONFLICT", "Latency", "Was there a contest",
-		"max in flight", "Controls: sequential ✓, stale ✓, nonce ✓, twin ✓", "Witness of several-winners", "r1-c", "r1-c", "contend fail-if-exists"} {
+		"max in flight", "Controls: sequential ✓, stale ✓, nonce ✓, negative control ✓", "Witness of several-winners", "r1-c", "r1-c", "contend fail-if-exists"} {
 		i := strings.Index(text[at:], want)
 		if i < 0 {
 			t.Fatalf("%q is missing, or not where it belongs, in:\n%s", want, text)
@@ -229,7 +229,7 @@ func TestNobodyWasReleased(t *testing.T) {
 		}
 		text = strings.Join(strings.Fields(text), " ")
 		for _, want := range []string{"Winners and losers: no contender was released in 3 rounds", "The first request that the target refused, a seed: OOM (command not allowed)",
-			"Uncertain: 3 could not be seeded: OOM.", "twin ✓"} {
+			"Uncertain: 3 could not be seeded: OOM.", "negative control ✓"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is missing in %s", format, want, text)
 			}

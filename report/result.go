@@ -150,7 +150,7 @@ func TargetOf(d targets.Description) Target {
 
 // Told adds what the server told of itself before the run.
 func (t *Target) Told(s targets.Server) {
-	t.Server = cmp.Or(s.Name, t.Server, "version not told")
+	t.Server = cmp.Or(s.Name, t.Server, "version not reported")
 	t.Simulated = t.Simulated || s.Simulated
 	t.Notes = slices.Concat(t.Notes, s.Notes)
 	t.Uncertainty = s.Uncertainty

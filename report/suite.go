@@ -53,9 +53,9 @@ type Night struct {
 type Outstanding struct {
 	Run      string              `json:"run"`
 	Target   string              `json:"target"`
-	Open     int                 `json:"open"`              // keys that were not done with
+	Open     int                 `json:"open"`              // keys that were not closed
 	Answered int                 `json:"answered"`          // of those, about which the target told something tonight
-	Closed   int                 `json:"closed"`            // of those, done with tonight
+	Closed   int                 `json:"closed"`            // of those, closed tonight
 	Blocked  int                 `json:"blocked"`           // of those left, refused a create when last asked
 	Visible  int                 `json:"visible"`           // of those left, still read
 	Longest  *scenarios.GhostKey `json:"longest,omitempty"` // of the run's keys, the one that blocked longest
@@ -206,7 +206,7 @@ func (s Suite) what() string {
 
 func (n *Night) parts() []part {
 	ghosts := part{heading: "Keys of earlier nights", wide: true, columns: []column{{head: "run"}, {head: "target"}, {head: "open", unit: toRight}, {head: "answered", unit: toRight},
-		{head: "done with", unit: toRight}, {head: "blocked", unit: toRight}, {head: "visible", unit: toRight}, {head: "longest block", unit: toRight}}}
+		{head: "closed", unit: toRight}, {head: "blocked", unit: toRight}, {head: "visible", unit: toRight}, {head: "longest block", unit: toRight}}}
 	for _, o := range n.Outstanding {
 		var longest span
 		if o.Longest != nil {

@@ -215,7 +215,7 @@ func (p *replay) asked(a *Asked) error {
 		return err
 	}
 	if g.Closed {
-		return fmt.Errorf("a reply about the key %q, which is done with", a.Key)
+		return fmt.Errorf("a reply about the key %q, which is closed", a.Key)
 	}
 	g.ClockUnknown = g.ClockUnknown || a.ClockUnknown
 	p.Asking.Observe(g, a.Exchange)

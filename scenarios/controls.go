@@ -190,7 +190,7 @@ func (j *Judge) twinControl(rounds []runner.Round) Control {
 	c := Control{Name: "twin", AsExpected: true, Rounds: len(rounds)}
 	if len(rounds) < j.terms.ControlRounds || len(rounds) == 0 {
 		c.AsExpected = false
-		c.Detail = fmt.Sprintf("the unguarded twin ran %d of its %d rounds", len(rounds), j.terms.ControlRounds)
+		c.Detail = fmt.Sprintf("the negative control (the unguarded twin) ran %d of its %d rounds", len(rounds), j.terms.ControlRounds)
 		return c
 	}
 	missed := 0
@@ -201,7 +201,7 @@ func (j *Judge) twinControl(rounds []runner.Round) Control {
 	}
 	if missed > 0 {
 		c.AsExpected = false
-		c.Detail = fmt.Sprintf("the unguarded twin was not seen to fail in %d of %d rounds, so a broken guard might not be seen either", missed, len(rounds))
+		c.Detail = fmt.Sprintf("the negative control (the unguarded twin) was not seen to fail in %d of %d rounds, so a broken guard might not be seen either", missed, len(rounds))
 	}
 	return c
 }

@@ -140,7 +140,7 @@ func (r *ghostReading) fateOf() (fate ghostFate, why reason) {
 	case r.LastBlocked != nil && r.LastBlocked.Call >= r.earliest:
 		return ghostUnclear, reason{"were still blocking when the watch ended, and not for certain beyond the tolerance", "make --watch longer than --tolerance"}
 	default:
-		return ghostUncounted, reason{"had no probe answered after the expiry", "fix what their outcomes tell"}
+		return ghostUncounted, reason{"had no probe answered after the expiry", "fix what their outcomes name"}
 	}
 }
 

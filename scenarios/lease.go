@@ -37,7 +37,7 @@ const (
 func (s *Lease) Info() Info {
 	info := Info{
 		Name:    "lease",
-		Summary: "read, then conditional write, as an application takes a lease; losers are told apart: lost at the read, lost at the write",
+		Summary: "read, then conditional write, as an application takes a lease; losers are counted apart: lost at the read, lost at the write",
 		Help: `Raced: every contender reads the lease, leaves if someone holds it, else writes the next version on condition of the one
 it read (--expiry ttl: creates the key with a TTL). With --periods the holder's time runs out and they contend again.
 Must hold: one holder a period, versions that go up by one, no takeover before the expiry, and a holder whose time is

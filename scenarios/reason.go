@@ -70,7 +70,7 @@ func (t *Terms) enoughRivals(e *Evidence) (why, fix string) {
 	}
 	switch {
 	case e.Untold:
-		return "had no usable times next to the store: the relay tells none, or its clocks are further apart than a call is long", ""
+		return "had no usable times next to the store: the relay reports none, or its clocks are further apart than a call is long", ""
 	case e.Rivals == 0 && e.byRead > 0:
 		return "had a winner that met no other at the guard: the others had been refused at a read in front of it", closer
 	case e.Rivals == 0:

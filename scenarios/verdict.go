@@ -185,7 +185,7 @@ func (j *Judge) staleText(t *tally) string {
 	case j.readersLag:
 		return text + "; since the controls showed readers that lag, no such read is taken for a violation (read from the primary)"
 	case t.undecided > 0:
-		return text + fmt.Sprintf("; in %d of them no later read tells whether it came round (let the run end by itself, or raise --settle)", t.undecided)
+		return text + fmt.Sprintf("; in %d of them no later read shows whether it came round (let the run end by itself, or raise --settle)", t.undecided)
 	default:
 		return text + ", and later reads showed the newer one (read from the primary)"
 	}

@@ -57,7 +57,7 @@ func (v *Violation) say(text string) {
 func aloneText(kind string) string {
 	switch kind {
 	case "owner-never-wrote", "version-without-writer":
-		return "one request shows it: there is no other that could have written what it tells"
+		return "one request shows it: there is no other that could have written what it shows"
 	case "no-winner":
 		return "one request shows it: there is no other that could have won before it"
 	case "early-takeover", "early-expiry":

@@ -157,7 +157,7 @@ type Server struct {
 
 // With is the description of a target whose server has told of itself.
 func (d Description) With(s Server) Description {
-	d.Server = cmp.Or(s.Name, d.Server, "version not told")
+	d.Server = cmp.Or(s.Name, d.Server, "version not reported")
 	d.Simulated = d.Simulated || s.Simulated
 	d.Notes = slices.Concat(d.Notes, s.Notes)
 	return d

@@ -62,7 +62,7 @@ func TestDescriptionsAreNotChanged(t *testing.T) {
 	if got := d.With(targets.Server{}).Server; got != "a store" {
 		t.Errorf("a server that does not tell is %q", got)
 	}
-	if got := (targets.Description{}).With(targets.Server{}).Server; got != "version not told" {
+	if got := (targets.Description{}).With(targets.Server{}).Server; got != "version not reported" {
 		t.Errorf("one that nobody knows is %q", got)
 	}
 }

@@ -235,7 +235,7 @@ func TestSchemaIsReadable(t *testing.T) {
 		"--expect-verdict": {"held, or violated; a list makes a run for each value", "held"},
 		"--rate":           {"requests a second at most; a list makes a run for each value", nil},
 		"--duration":       {"run rounds until the time is up, instead of --rounds; a list makes a run for each value", nil},
-		"--unguarded":      {"run only the unguarded twin; a list makes a run for each value", nil},
+		"--unguarded":      {"run only the negative control, the unguarded twin; a list makes a run for each value", nil},
 		"--expect":         {"threshold such as 'p90(won)<250ms'; repeatable; a list gives several", nil},
 	} {
 		if got := schema.Definitions[name]; got.Description != want.description || got.Default != want.value {

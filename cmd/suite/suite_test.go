@@ -26,7 +26,7 @@ func shared() []suite.Parameter {
 		{Name: "release", Type: "string", Usage: "how contenders are released", Default: "auto", Values: []string{"auto", "gate"}},
 		{Name: "stagger", Type: "duration", Usage: "delay between one contender's release and the next", Default: "0s"},
 		{Name: "rate", Type: "float64", Usage: "requests a second at most", Default: "0"},
-		{Name: "unguarded", Type: "bool", Usage: "run only the unguarded twin", Default: "false"},
+		{Name: "unguarded", Type: "bool", Usage: "run only the negative control, the unguarded twin", Default: "false"},
 		{Name: "skip-controls", Type: "bool", Usage: "skip the controls", Default: "false"},
 		{Name: "max-uncertain", Type: "float64", Usage: "share of a round that may be uncertain", Default: "0.8"},
 		{Name: "value-size", Type: "int", Usage: "bytes of body in each write", Default: "64"},

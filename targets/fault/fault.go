@@ -80,8 +80,8 @@ func values() []targets.Value {
 		{Name: "early-expiry", Meaning: "a key is gone at half its time to live"},
 		{Name: "sweep-on-access", Meaning: "a write or read of an expired key is answered, then the key is swept; one that nobody asks about stays until its sweep"},
 		{Name: "clean-reads", Meaning: "reads do not show an expired key, which blocks creates until its sweep all the same"},
-		{Name: "clock-offset", Meaning: "the expiry that reads tell is 5s too late"},
-		{Name: "grants-double", Meaning: "twice the time to live that was asked for is granted, and told"},
+		{Name: "clock-offset", Meaning: "the expiry that reads report is 5s too late"},
+		{Name: "grants-double", Meaning: "twice the time to live that was asked for is granted, and reported"},
 	}
 }
 

@@ -249,7 +249,7 @@ func (f *forge) Prepare(ctx context.Context, needs targets.Needs) (told targets.
 	if len(warm) > 0 {
 		told.Notes = append(told.Notes, fmt.Sprintf("warm-up: round trip of %s (median of %d); %s", medianOf(warm).Round(time.Millisecond),
 			len(warm), coldText(cold)), fmt.Sprintf("all contenders of a round are given one instant, %s ahead, and wait for it inside the app; "+
-			"the clocks there are told to ± %s", told.Lead.Round(time.Millisecond), told.Uncertainty.Round(10*time.Microsecond)))
+			"the clocks there are known to ± %s", told.Lead.Round(time.Millisecond), told.Uncertainty.Round(10*time.Microsecond)))
 	}
 	return told, nil
 }

@@ -82,7 +82,7 @@ func Explain(ctx context.Context, a targets.Address, where string, hint func(err
 // is why; nil: its answer has no version. without stands for its name.
 func NotTold(s *targets.Server, a targets.Address, question, without string, refused error) {
 	s.Name = without
-	why := question + " tells neither"
+	why := question + " reports neither"
 	if refused != nil {
 		why = fmt.Sprintf("%s is refused (%s)", question, Sample(a.Mask(refused).Error()))
 	}
