@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ import (
 	"contend/scenarios/probe"
 	"contend/targets"
 	"contend/targets/all"
-	"contend/targets/targettest/servers"
+	"contend/targets/targettest"
 )
 
 // mortal is a target whose process is killed after so many requests that may change
@@ -140,18 +141,29 @@ func TestCleanFindsWhatTheKilledLeave(t *testing.T) {
 	t.Parallel()
 	sim, _ := serve(t, "--quota=false", "--latency", "0", "--sweep", "1h")
 	forge := "forge+rest+http" + strings.TrimPrefix(sim, "http") + "/kvs/api/v1"
-	urls := map[string]string{
-		"redis": servers.Redis(t), "postgres": servers.Postgres(t), "postgres, ttl": servers.Postgres(t) + "&ttl=expires-column",
-		"forge": forge, "forge, entity": forge + "?create=entity",
+	type place struct {
+		url string
+		// without: there are no times to live; second: one by another strategy has the rest.
+		without, second bool
+	}
+	places := map[string]place{"forge": {url: forge}, "forge, entity": {url: forge + "?create=entity", second: true}}
+	for _, c := range realCases() {
+		server, expires := c.Start(t), func(v targettest.Variant) bool { return v.Expired != "" }
+		lasts := slices.IndexFunc(c.Variants, func(v targettest.Variant) bool { return v.Expired == "" })
+		if lasts >= 0 {
+			places[c.Kind] = place{url: c.URL(server, c.Variants[lasts].Query), without: true}
+		}
+		if i := slices.IndexFunc(c.Variants, expires); i >= 0 {
+			places[c.Kind+", ttl"] = place{url: c.URL(server, c.Variants[i].Query), second: lasts >= 0}
+		}
 	}
 	expiring := scenarios.NewLease()
 	expiring.Expiry, expiring.Term = "ttl", time.Second
-	for store, url := range urls {
+	for store, at := range places {
 		for _, s := range append(scenarios.All(), expiring) {
 			needsTTL := s == scenarios.Scenario(expiring) || s.Info().Name == "ttl-ghost"
-			// The first has no times to live; of the others one strategy more is enough for what asks
-			// by requests of its own.
-			if store == "postgres" && needsTTL || (store == "postgres, ttl" || store == "forge, entity") && !needsTTL && s.Info().Name != "probe" {
+			// One strategy more is enough for what asks by requests of its own.
+			if at.without && needsTTL || at.second && !needsTTL && s.Info().Name != "probe" {
 				continue
 			}
 			name := s.Info().Name
@@ -160,7 +172,7 @@ func TestCleanFindsWhatTheKilledLeave(t *testing.T) {
 			}
 			t.Run(store+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				killAndClean(t, scenarioLike(s), url)
+				killAndClean(t, scenarioLike(s), at.url)
 			})
 		}
 	}

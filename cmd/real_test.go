@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,43 +15,23 @@ import (
 
 	"contend/report"
 	"contend/scenarios"
-	"contend/targets/all"
+	"contend/targets/targettest"
 	"contend/targets/targettest/servers"
 )
 
-// strategies gives the URLs of a real server, one for each strategy of its
-// driver.
-func strategies(t *testing.T, kind, url string) []string {
-	t.Helper()
-	separator := "?"
-	if strings.Contains(url, "?") {
-		separator = "&"
-	}
-	var urls []string
-	for _, d := range all.Drivers() {
-		if d.Name != kind {
-			continue
-		}
-		for _, p := range d.Parameters {
-			for _, v := range p.Values {
-				urls = append(urls, url+separator+p.Name+"="+v.Name)
-			}
-		}
-	}
-	if len(urls) == 0 {
-		t.Fatalf("%s has no strategies", kind)
-	}
-	return urls
+// realCases are the kinds of target whose servers are real ones.
+func realCases() []targettest.Case {
+	return slices.DeleteFunc(targettest.Cases(), func(c targettest.Case) bool { return !c.Real })
 }
 
 // No honest store is accused, by any strategy, and every contest without a guard
 // is. Whether there was a contest depends on the machine and is not asserted.
 func TestRealServers(t *testing.T) {
 	t.Parallel()
-	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
-		t.Run(kind, func(t *testing.T) {
+	for _, c := range realCases() {
+		t.Run(c.Kind, func(t *testing.T) {
 			t.Parallel()
-			for _, url := range strategies(t, kind, start(t)) {
+			for _, url := range c.Strategies(c.Start(t)) {
 				for _, s := range scenarios.Contests() {
 					flags, apart := briefly[s.Info().Name]
 					if !apart {
@@ -108,13 +89,13 @@ func checkReal(t *testing.T, info scenarios.Info, code int, r report.Result) {
 // editors whose transaction was aborted send the same again.
 func TestRealServersLoseUpdates(t *testing.T) {
 	t.Parallel()
-	for kind, start := range map[string]func(testing.TB) string{"redis": servers.Redis, "postgres": servers.Postgres} {
-		for _, url := range strategies(t, kind, start(t)) {
+	for _, c := range realCases() {
+		for _, url := range c.Strategies(c.Start(t)) {
 			if !strings.Contains(url, "cas=") {
 				continue
 			}
 			for _, flags := range []string{"--on-conflict reload -r 20", "--on-conflict merge -r 20", "--guard timestamp --precision us -r 20", "--guard timestamp -r 2"} {
-				t.Run(kind+" "+url[strings.LastIndexByte(url, '?')+1:]+" "+flags, func(t *testing.T) {
+				t.Run(c.Kind+" "+url[strings.LastIndexByte(url, '?')+1:]+" "+flags, func(t *testing.T) {
 					t.Parallel()
 					code, r := resultOf(t, append([]string{"lost-update", "-t", url, "-n", "6", "--control-rounds", "1"}, strings.Fields(flags)...)...)
 					e := r.Detail.Edits

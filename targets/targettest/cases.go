@@ -3,6 +3,7 @@
 package targettest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +18,8 @@ type Case struct {
 	// Start starts a real server for the time of a test, and gives its URL.
 	Start    func(testing.TB) string
 	Variants []Variant
-	// Unlike are the parameters that are no strategies of writes, and are left out where a
-	// matrix asks for one URL for each strategy.
-	Unlike []string
+	// Real: the server is one that a user may have, not the emulator of another.
+	Real bool
 }
 
 // A Variant is a choice of strategies.
@@ -42,16 +42,31 @@ func (Case) URL(server, query string) string {
 	}
 }
 
+// Strategies gives a URL of the server for each strategy of writes that a variant names,
+// and one for what gives keys a time to live, where that is chosen.
+func (c Case) Strategies(server string) (urls []string) {
+	var chosen []string
+	for _, v := range c.Variants {
+		for each := range strings.SplitSeq(v.Query, "&") {
+			name, _, _ := strings.Cut(each, "=")
+			if slices.Contains([]string{"create", "cas", "ttl"}, name) && !slices.Contains(chosen, each) {
+				chosen = append(chosen, each)
+				urls = append(urls, c.URL(server, each))
+			}
+		}
+	}
+	return urls
+}
+
 // Cases lists every kind of target. A new one has its row here, and is in all matrices.
 func Cases() []Case {
 	return []Case{
 		{Kind: "sim", Start: func(testing.TB) string { return "sim:?latency=0" }, Variants: []Variant{
-			{Query: "sweep=0", Expired: Gone}, {Query: "sweep=1h", Expired: Blocked}},
-			Unlike: []string{"fault", "latency", "sweep", "seed"}},
-		{Kind: "redis", Start: servers.Redis, Variants: []Variant{
+			{Query: "sweep=0", Expired: Gone}, {Query: "sweep=1h", Expired: Blocked}}},
+		{Kind: "redis", Real: true, Start: servers.Redis, Variants: []Variant{
 			{Query: "create=nx&cas=lua", Expired: Gone}, {Query: "create=nx&cas=watch&delete=watch", Expired: Gone},
 			{Query: "create=watch&cas=lua&renew=watch", Expired: Gone}, {Query: "create=watch&cas=watch&delete=watch&renew=watch", Expired: Gone}}},
-		{Kind: "postgres", Start: servers.Postgres, Unlike: []string{"ttl"}, Variants: []Variant{
+		{Kind: "postgres", Real: true, Start: servers.Postgres, Variants: []Variant{
 			{Query: "create=on-conflict&cas=where"}, {Query: "create=on-conflict&cas=repeatable-read"}, {Query: "create=on-conflict&cas=serializable"},
 			{Query: "create=unique-violation&cas=where"}, {Query: "create=unique-violation&cas=repeatable-read"}, {Query: "create=unique-violation&cas=serializable"},
 			{Query: "create=serializable&cas=where"}, {Query: "create=serializable&cas=repeatable-read"}, {Query: "create=serializable&cas=serializable"},
@@ -62,7 +77,7 @@ func Cases() []Case {
 			{Query: "create=kvs", Expired: Blocked, Few: true}, {Query: "create=entity", Expired: Blocked, Few: true}, {Query: "create=transact", Expired: Blocked, Few: true}}},
 		{Kind: "forge", Start: func(tb testing.TB) string { return "forge+" + apptest.HostWithToken(tb, "--sql", servers.MariaDB(tb)) }, Variants: []Variant{
 			{Query: "create=sql&cas=sql", Lacks: []targets.Guard{targets.IfToken}, Few: true}}},
-		{Kind: "forge-rest", Start: func(tb testing.TB) string { return "forge+rest+" + apptest.Sim(tb) }, Unlike: []string{"http"}, Variants: []Variant{
+		{Kind: "forge-rest", Start: func(tb testing.TB) string { return "forge+rest+" + apptest.Sim(tb) }, Variants: []Variant{
 			{Query: "create=kvs", Expired: Blocked, Few: true}, {Query: "create=entity", Expired: Blocked, Few: true}, {Query: "create=transact", Expired: Blocked, Few: true}}},
 	}
 }
