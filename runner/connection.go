@@ -75,8 +75,8 @@ func (l *connection) backOff(ctx context.Context, n int, r *targets.Reply) bool 
 	if longest == 0 {
 		longest = time.Minute // none is known
 	}
-	d, again := targets.BackOff(n, longest, r)
-	return again && l.pause(ctx, targets.QuotaSpent(r), d)
+	d, again := backOffFor(n, longest, r)
+	return again && l.pause(ctx, quotaSpent(r), d)
 }
 
 func newConnection(ctx context.Context, target targets.Target, timeout time.Duration, limits []targets.Limit) connection {

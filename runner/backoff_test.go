@@ -1,11 +1,12 @@
-package targets
+package runner
 
 import (
+	"contend/targets"
 	"testing"
 	"time"
 )
 
-func TestBackOff(t *testing.T) {
+func TestBackOffGrowsToTheLongestWindow(t *testing.T) {
 	for _, c := range []struct {
 		n          int
 		longest    time.Duration
@@ -23,7 +24,7 @@ func TestBackOff(t *testing.T) {
 		{1, time.Minute, 45 * time.Second, 45 * time.Second, true},
 		{1, time.Minute, 24 * time.Hour, 2 * time.Minute, true},
 	} {
-		if d, again := BackOff(c.n, c.longest, &Reply{RetryAfter: c.retryAfter}); d != c.want || again != c.again {
+		if d, again := backOffFor(c.n, c.longest, &targets.Reply{RetryAfter: c.retryAfter}); d != c.want || again != c.again {
 			t.Errorf("refusal %d, %s, retry after %s: got %s, %t", c.n, c.longest, c.retryAfter, d, again)
 		}
 	}
