@@ -88,6 +88,9 @@ func describeDriver(b *strings.Builder, d targets.Driver, whole bool) {
 }
 
 func describeAnswers(b *strings.Builder, d targets.Driver) {
+	if d.Raw != "" {
+		fmt.Fprintf(b, "  raw      %s (what a probe sends)\n", d.Raw)
+	}
 	b.WriteString("  accepted, exactly so; every other answer that is no error below is unmapped\n")
 	for _, a := range d.Accepted {
 		fmt.Fprintf(b, "      %-26s %s", a.Request, a.Answer)

@@ -10,9 +10,9 @@ import (
 
 // each sends count ops, spread over the contenders' sessions, and hands the
 // exchanges over in order. It gives up when ctx ends, and on a target that serves
-// nobody for some batches. Where it is patient, what is refused for a quota is sent
+// nobody for some batches. With retry, what is refused for a quota is sent
 // again when that has had time to renew; each such exchange is handed over too.
-func (r *Runner) each(ctx context.Context, count int, patient bool, op func(i int) targets.Op, got func(i int, e *Exchange)) {
+func (r *Runner) each(ctx context.Context, count int, retry bool, op func(i int) targets.Op, got func(i int, e *Exchange)) {
 	n := len(r.contenders)
 	unserved := 0
 	for from := 0; from < count && unserved < unservedRounds; from += n {
@@ -30,7 +30,7 @@ func (r *Runner) each(ctx context.Context, count int, patient bool, op func(i in
 				served = served || e.Reply.Outcome.Served()
 				got(i, e)
 			})
-			if !patient {
+			if !retry {
 				break
 			}
 			if refusal != nil && !r.backOff(ctx, refused, refusal) {

@@ -45,7 +45,7 @@ type Ghost struct {
 	// Doubt: a write of ours may have been applied without our knowing, so that a
 	// refusal may be our own doing until a read shows the first record.
 	Doubt   bool          `json:"doubt,omitempty"`
-	DoubtAt time.Duration `json:"doubt_at_ns,omitempty"` // when that write was last under way
+	DoubtAt time.Duration `json:"doubt_at_ns,omitempty"` // when that write was last in flight
 	// Resumed is when the present process took the key up; 0: it made it. Between
 	// two processes there is only the wall clock.
 	Resumed time.Duration `json:"resumed_ns,omitempty"`

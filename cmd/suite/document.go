@@ -46,7 +46,7 @@ func (r *reader) parse(text []byte) *yaml.Node {
 	return document.Content[0]
 }
 
-// broken tells of a breach of YAML's syntax.
+// broken reports an error of YAML's syntax.
 func (r *reader) broken(err error) {
 	at, text := &yaml.Node{Line: 1, Column: 1}, err.Error()
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {

@@ -7,7 +7,7 @@ import (
 	"contend/targets/forge/emulator"
 )
 
-// inFlight are the keys of the transactions that are under way, which is for as
+// inFlight are the keys of the transactions that are in flight, which is for as
 // long as their latency.
 type inFlight struct {
 	mutex sync.Mutex
