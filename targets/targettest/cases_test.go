@@ -31,13 +31,13 @@ func TestCasesKeepThePromises(t *testing.T) {
 			server := c.Start(t)
 			for _, v := range c.Variants {
 				url := c.URL(server, v.Query)
-				t.Run(v.Query, func(t *testing.T) { keepsThePromises(t, url, v) })
+				t.Run(v.Query, func(t *testing.T) { keepsThePromises(t, c, url, v) })
 			}
 		})
 	}
 }
 
-func keepsThePromises(t *testing.T, url string, v targettest.Variant) {
+func keepsThePromises(t *testing.T, c targettest.Case, url string, v targettest.Variant) {
 	needs := targets.Needs{Guards: []targets.Guard{targets.IfAbsent, targets.IfVersion}, Sessions: 8, Timeout: time.Minute}
 	if v.Few {
 		needs.Sessions = 4
@@ -58,7 +58,7 @@ func keepsThePromises(t *testing.T, url string, v targettest.Variant) {
 	if (d.TTL.Unit > 0) != (v.Expired != "") {
 		t.Errorf("the target takes times to live %+v, its row says %q of an expired key", d.TTL, v.Expired)
 	}
-	if simulated := d.Kind == "sim" || strings.HasPrefix(d.Kind, "forge"); d.Simulated != simulated || d.Server == "" || strings.Contains(d.URL, "/x1/contend") {
+	if d.Simulated == c.Real || d.Server == "" || strings.Contains(d.URL, "/x1/contend") {
 		t.Errorf("simulated %v, server %q, URL %s", d.Simulated, d.Server, d.URL)
 	}
 }
