@@ -22,7 +22,7 @@ type instant struct {
 }
 
 func (*instant) Describe() targets.Description {
-	return targets.Description{Kind: "instant", Volatile: true, SentBy: "call"}
+	return targets.Description{Kind: "instant", Volatile: true, SentBy: "call", Guards: targets.AllGuards}
 }
 func (*instant) Prepare(context.Context, targets.Needs) (targets.Server, error) {
 	return targets.Server{}, nil
