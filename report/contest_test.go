@@ -185,10 +185,10 @@ expectation p99(won)<1s false`, "\n")
 // A control that was not as expected is not ticked, and one that was left out says why.
 func TestControlsThatFailedAreNotTicked(t *testing.T) {
 	for want, c := range map[string][]scenarios.Control{
-		"Controls: none were made.":                                                                             nil,
-		"Controls: sequential ✗ (a second create was accepted).":                                                {{Name: "sequential", Detail: "a second create was accepted"}},
-		"Controls: stale left out (there are no versions), nonce ✓.":                                            {{Name: "stale", LeftOut: "there are no versions"}, {Name: "nonce", AsExpected: true}},
-		"Controls: twin ✗ (it was violated in 1 of 3 rounds).":                                                  {{Name: "twin", Detail: "it was violated in 1 of 3 rounds"}},
+		"Controls: none were made.":                                  nil,
+		"Controls: sequential ✗ (a second create was accepted).":     {{Name: "sequential", Detail: "a second create was accepted"}},
+		"Controls: stale left out (there are no versions), nonce ✓.": {{Name: "stale", LeftOut: "there are no versions"}, {Name: "nonce", AsExpected: true}},
+		"Controls: twin ✗ (it was violated in 1 of 3 rounds).":       {{Name: "twin", Detail: "it was violated in 1 of 3 rounds"}},
 		"Controls: negative control ✓ (the unguarded twin, violated in 3 of 3 rounds), live ✓ (2 keys blocked before their expiry).": {{Name: "twin", AsExpected: true, Rounds: 3}, {Name: "live", AsExpected: true, Rounds: 2}},
 	} {
 		if got := (Result{Controls: c}).controlsText(); got != want {
