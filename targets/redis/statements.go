@@ -106,8 +106,10 @@ func commandOf(op targets.Op) (c command, err error) {
 	switch op.If.Guard {
 	case targets.Unguarded:
 		c.strategy = ""
+		return c, nil
 	case targets.IfAbsent:
 		c.strategy = "create"
+		return c, nil
 	case targets.IfVersion:
 		want = op.If.Counter
 	case targets.IfToken:
