@@ -3,11 +3,9 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"contend/runner"
@@ -150,10 +148,8 @@ func TargetOf(d targets.Description) Target {
 
 // Told adds what the server told of itself before the run.
 func (t *Target) Told(s targets.Server) {
-	t.Server = cmp.Or(s.Name, t.Server, "version not reported")
-	t.Simulated = t.Simulated || s.Simulated
-	t.Notes = slices.Concat(t.Notes, s.Notes)
-	t.Uncertainty = s.Uncertainty
+	d := targets.Description{Server: t.Server, Simulated: t.Simulated, Notes: t.Notes}.With(s)
+	t.Server, t.Simulated, t.Notes, t.Uncertainty = d.Server, d.Simulated, d.Notes, s.Uncertainty
 }
 
 // Result is everything that a run tells: format json.

@@ -352,9 +352,9 @@ type ownHTTP2 struct {
 // Send implements HTTPConn.
 func (c *ownHTTP2) Send(ctx context.Context, r *Request) (Answer, error) {
 	a, err := c.http2Conn.Send(ctx, r)
-	if err == nil {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if err == nil && c.of.most == 0 { // once: it says who shares a connection with whom
 		c.of.most = max(1, min(MostStreams, c.conn.Available()))
 	}
 	return a, err
