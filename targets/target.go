@@ -159,7 +159,7 @@ type Server struct {
 func (d Description) With(s Server) Description {
 	d.Server = cmp.Or(s.Name, d.Server, "version not reported")
 	d.Simulated = d.Simulated || s.Simulated
-	d.Notes = slices.Concat(d.Notes, s.Notes)
+	d.Notes = append(slices.Clip(d.Notes), s.Notes...)
 	return d
 }
 
