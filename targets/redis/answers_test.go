@@ -232,8 +232,11 @@ func TestRedisUserWithoutDangerousCommands(t *testing.T) {
 	if got := try.Expect(t, session, try.Write("key", "a", try.IfFirst), targets.Unsupported, ""); !strings.Contains(got.Message, "?cas=watch") {
 		t.Errorf("got %+v", got)
 	}
-	if notes := strings.Join(try.Described(t, as("unscripted"), createOnly).Notes, "; "); !strings.Contains(notes, "INFO is refused") || !strings.Contains(notes, "SCRIPT LOAD is refused") {
-		t.Errorf("notes %q", notes)
+	for query, instead := range map[string]string{"": "?cas=watch&delete=watch&renew=watch does", "?cas=watch": "?delete=watch&renew=watch does", "?cas=watch&delete=watch&renew=watch": ""} {
+		notes := strings.Join(try.Described(t, as("unscripted")+query, createOnly).Notes, "; ")
+		if !strings.Contains(notes, "INFO is refused") || !strings.Contains(notes, instead) || strings.Contains(notes, "SCRIPT LOAD is refused") != (instead != "") {
+			t.Errorf("%s: notes %q", query, notes)
+		}
 	}
 	// A server that has no scripts at all.
 	unscripted := answering(t, func(words []string) string {

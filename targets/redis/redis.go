@@ -86,7 +86,7 @@ func (t *target) Prepare(ctx context.Context, needs targets.Needs) (told targets
 	if t.strategies["cas"] == "lua" && needs.ComparesAndSets() {
 		return told, fmt.Errorf("%s lets us load no script, and cas=lua needs one: choose ?cas=watch: %w", t.address.Masked(), why)
 	}
-	told.Notes = append(told.Notes, fmt.Sprintf("SCRIPT LOAD is refused (%s): writes on a version are left out; ?cas=watch does without scripts", kit.Sample(why.Error())))
+	told.Notes = append(told.Notes, fmt.Sprintf("SCRIPT LOAD is refused (%s): what a script does is left out; ?%s does without", kit.Sample(why.Error()), withoutScripts(t.strategies)))
 	return told, nil
 }
 

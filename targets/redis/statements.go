@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,6 +41,18 @@ var strategies = []targets.Parameter{
 	{Name: "renew", Default: "lua", Meaning: "how a time to live is renewed on a token or a version", Values: []targets.Value{
 		{Name: "lua", Meaning: "a script, by EVALSHA, that compares and sets the expiry", Losers: []string{"0"}},
 		{Name: "watch", Meaning: "WATCH, GET, compare, then MULTI, PEXPIRE, EXEC", Losers: []string{"stale", "touched"}}}},
+}
+
+// withoutScripts gives the parameters that do by WATCH what the chosen strategies do by a
+// script, as they stand in an address.
+func withoutScripts(chosen map[string]string) string {
+	var instead []string
+	for _, p := range strategies {
+		if chosen[p.Name] == "lua" {
+			instead = append(instead, p.Name+"=watch")
+		}
+	}
+	return strings.Join(instead, "&")
 }
 
 // script does ARGV[1] (set, delete, renew) to KEYS[1] where it holds a record of ours
