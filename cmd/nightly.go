@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"contend/targets/all"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"contend/cmd/suite/night"
 	"contend/cmd/watch"
 	"contend/report"
+	"contend/targets/all"
 )
 
 func newNightly(c console) *cobra.Command {

@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"contend/targets/targettest/servers"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"contend/report"
 	"contend/scenarios/probe"
+	"contend/targets/targettest/servers"
 )
 
 // probeReal probes a real server: every question is answered, as it is known; nothing

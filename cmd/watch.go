@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"contend/targets/all"
 	"context"
 	"errors"
 	"flag"
@@ -20,6 +19,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // watchTarget is the default of a watch: the emulator with a sweep that ends in

@@ -2,10 +2,11 @@ package report
 
 import (
 	"cmp"
-	"contend/scenarios/probe"
 	"fmt"
 	"slices"
 	"strings"
+
+	"contend/scenarios/probe"
 )
 
 // Changed counts the answers that differ from those of the earlier probe.

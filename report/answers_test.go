@@ -1,13 +1,13 @@
 package report
 
 import (
-	"contend/scenarios/probe"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/probe"
 )
 
 // someAnswers are of two groups; one question was asked in two ways.

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"contend/scenarios/stats"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // aRacedResult has a contest of 12 contenders with all its evidence.

@@ -1,14 +1,14 @@
 package report
 
 import (
-	"contend/scenarios/stats"
-	"contend/scenarios/survival"
 	"fmt"
 	"strings"
 	"time"
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 )
 
 // ghostStatus is the verdict of a watch with its strength.

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"contend/scenarios/stats"
-	"contend/scenarios/survival"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +8,8 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 )
 
 // aWatchedStore is a watch of four keys.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"contend/scenarios/stats"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
 	"contend/targets"
 )
 

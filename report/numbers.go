@@ -1,13 +1,13 @@
 package report
 
 import (
-	"contend/scenarios/stats"
-	"contend/scenarios/survival"
 	"fmt"
 	"math"
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 )
 
 // dash stands for what is not known.

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"contend/scenarios/survival"
 	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/survival"
 )
 
 // forever is how a quantile says that its end was not observed.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"contend/scenarios/stats"
 	"encoding/csv"
 	"math"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // csvOf are the rows of format csv of a result, by their figures: outcome, at, where,

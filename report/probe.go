@@ -1,9 +1,10 @@
 package report
 
 import (
-	"contend/scenarios/probe"
 	"encoding/json"
 	"fmt"
+
+	"contend/scenarios/probe"
 )
 
 // Earlier reads the JSON result of a probe, for a later one to compare with.

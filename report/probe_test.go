@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"contend/targets/all"
 	"encoding/csv"
 	"encoding/json"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/scenarios/probe"
+	"contend/targets/all"
 )
 
 // probeOf probes a simulated target in virtual time.

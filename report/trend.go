@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"contend/scenarios/stats"
-	"contend/scenarios/survival"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +10,8 @@ import (
 
 	"contend/runner"
 	"contend/scenarios"
+	"contend/scenarios/stats"
+	"contend/scenarios/survival"
 	"contend/targets"
 )
 

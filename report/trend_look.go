@@ -1,7 +1,6 @@
 package report
 
 import (
-	"contend/scenarios/survival"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/survival"
 )
 
 // String is the mark in a line.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"contend/scenarios/survival"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"contend/scenarios"
+	"contend/scenarios/survival"
 )
 
 // nights of these days of March, with medians in milliseconds; 0: none.

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"contend/scenarios/stats"
 	"fmt"
 	"strings"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // VerdictLine is the result in one line: format quiet.

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"contend/scenarios/stats"
 	"strings"
 	"testing"
 
 	"contend/scenarios"
+	"contend/scenarios/stats"
 )
 
 // The verdict says how strong it is, what was expected, and what cut it short.

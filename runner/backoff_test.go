@@ -1,9 +1,10 @@
 package runner
 
 import (
-	"contend/targets"
 	"testing"
 	"time"
+
+	"contend/targets"
 )
 
 func TestBackOffGrowsToTheLongestWindow(t *testing.T) {

@@ -1,7 +1,6 @@
 package exit_test
 
 import (
-	"contend/scenarios/probe"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"contend/cmd/exit"
 	"contend/report"
 	"contend/scenarios"
+	"contend/scenarios/probe"
 	"contend/targets"
 )
 

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"contend/targets/all"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // busy is a store that others use until so many writes have been refused.

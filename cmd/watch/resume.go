@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"contend/targets/all"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // Opener opens a target by its URL.

@@ -1,13 +1,13 @@
 package watch
 
 import (
-	"contend/targets/all"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"contend/report/store"
 	"contend/runner"
+	"contend/targets/all"
 )
 
 // A watch of a simulated target dies with its process. The keys of one that another

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"contend/targets/all"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // site is an emulator that outlives the processes that watch its keys, with a store

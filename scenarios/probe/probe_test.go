@@ -1,7 +1,6 @@
 package probe_test
 
 import (
-	"contend/targets/all"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"contend/scenarios"
 	"contend/scenarios/probe"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // probeIn asks a target, in the caller's bubble, where it has one.

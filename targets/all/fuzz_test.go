@@ -1,9 +1,10 @@
 package all_test
 
 import (
-	"contend/targets/all"
 	"strings"
 	"testing"
+
+	"contend/targets/all"
 )
 
 // A target is opened or refused, and neither the error nor what describes it shows

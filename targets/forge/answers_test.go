@@ -1,13 +1,14 @@
 package forge
 
 import (
-	"contend/targets"
-	"contend/targets/kit"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"contend/targets"
+	"contend/targets/kit"
 )
 
 // rest is a REST form of Forge KVS that answers one path, and a get of what contend asks

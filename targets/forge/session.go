@@ -1,15 +1,16 @@
 package forge
 
 import (
-	"contend/targets"
-	"contend/targets/forge/wire"
-	"contend/targets/kit"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"contend/targets"
+	"contend/targets/forge/wire"
+	"contend/targets/kit"
 )
 
 // pinged is what a ping told, and how long it took.

@@ -1,12 +1,13 @@
 package kit
 
 import (
-	"contend/targets"
 	"context"
 	"io"
 	"net"
 	"testing"
 	"time"
+
+	"contend/targets"
 )
 
 // A request counts as sent by its last write before the answer; or by its first

@@ -1,7 +1,6 @@
 package night
 
 import (
-	"contend/targets/all"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"contend/report/store"
 	"contend/runner"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // Night makes the runs of a suite within a time: races one after the other, then the

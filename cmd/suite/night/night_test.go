@@ -1,7 +1,6 @@
 package night_test
 
 import (
-	"contend/targets/all"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"contend/runner"
 	"contend/scenarios"
 	"contend/targets"
+	"contend/targets/all"
 )
 
 // place is an emulator that outlives the nights, with a store of their results.
